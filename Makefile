@@ -1,0 +1,47 @@
+# Every target makes what it needs: on a machine with Python >= 3.11, pip/venv and make, any of them works first.
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+
+.PHONY: demo test check lint types imports format pictures benchmark clean help
+
+help:            ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 18
+
+$(VENV)/.installed: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "treemend needs Python >= 3.11; set PYTHON=...")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plots,test,check]'
+	touch $@
+
+demo: $(VENV)/.installed            ## repair occluded digits; leaves demo.png
+	$(BIN)/python -m treemend.demo --output demo.png
+
+test: $(VENV)/.installed            ## all tests, on two processes
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+check: lint types imports            ## ruff, mypy --strict, import-linter
+
+lint: $(VENV)/.installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.installed
+	$(BIN)/mypy --strict -p treemend
+
+imports: $(VENV)/.installed
+	$(BIN)/lint-imports
+
+format: $(VENV)/.installed            ## put the source into its form
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+pictures: $(VENV)/.installed            ## draw the pictures of docs/
+	$(BIN)/python docs/draw_pictures.py
+
+benchmark: $(VENV)/.installed            ## speed ratios against scikit-learn and NumPy
+	$(BIN)/python benchmarks/speed
+
+clean:            ## remove the environment and what tools left
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache demo.png
+	find . -name __pycache__ -prune -exec rm -rf {} +

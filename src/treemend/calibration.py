@@ -1,0 +1,97 @@
+"""Calibration: what is usual at each node, and how often the whole search alarms on clean rows (method, sections 4, 7).
+
+Enters: the K-th radii of the reference rows, each row left out of its own neighbours, rows x nodes. Leaves: scores of
+any row at every node, and the threshold ``tau`` that keeps a promised false-alarm rate.
+
+A reference row is judged the way a fresh row will be: it is left out of its own neighbours **and** out of the ranking.
+A fresh row can be more unusual than all ``N`` reference rows, a row that takes part in its own ranking cannot; with
+``tau * N`` often below ten, that one row would matter.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treemend.kernels import alarm_curve
+from treemend.tree import AttributeTree
+
+__all__ = ["NOTHING_DECLARED", "Calibration", "Threshold", "calibrate", "largest_tau", "rate_at", "rates"]
+
+NOTHING_DECLARED = -1.0
+"""A tau below every score: no node is anomalous, no row is touched."""
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """The usual radii.
+
+    Attributes
+    ----------
+    radii : ndarray, rows x nodes
+        Left-out K-th radius of every reference row at every node.
+    ascending : ndarray, nodes x rows
+        The same radii, sorted at each node.
+    """
+
+    radii: NDArray[np.float64]
+    ascending: NDArray[np.float64]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of reference rows."""
+        return len(self.radii)
+
+    def counts(self, radii: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Count, for each row and node, the reference rows that are at least as unusual."""
+        counts = np.empty(radii.shape, dtype=np.int64)
+        for node, usual in enumerate(self.ascending):
+            counts[:, node] = self.n_rows - np.searchsorted(usual, radii[:, node], side="left")
+        return counts
+
+    def left_out_counts(self) -> NDArray[np.int64]:
+        """Count for the reference rows themselves, each left out of the ranking."""
+        return self.counts(self.radii) - 1
+
+    def scores(self, radii: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the scores of section 4, between 0 (as unusual as can be) and 1."""
+        return self.counts(radii) / self.n_rows
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """A threshold for scores, and the share of reference rows that the search touches at it."""
+
+    tau: float
+    rate: float
+
+
+def calibrate(radii: NDArray[np.float64]) -> Calibration:
+    """Sort the reference rows' radii at each node."""
+    return Calibration(radii=radii, ascending=np.ascontiguousarray(np.sort(radii, axis=0).T))
+
+
+def rates(calibration: Calibration, tree: AttributeTree, *, stop_at_root: bool) -> NDArray[np.float64]:
+    """Return the share of reference rows in which the search declares something, for tau = 0, 1/N, 2/N, ... 1."""
+    n_rows = calibration.n_rows
+    alarms = alarm_curve(calibration.left_out_counts(), tree, n_rows + 1, stop_at_root=stop_at_root)
+    return np.asarray(alarms / n_rows, dtype=np.float64)
+
+
+def rate_at(calibration: Calibration, tree: AttributeTree, tau: float, *, stop_at_root: bool) -> Threshold:
+    """Tell the false-alarm rate at a given ``tau``."""
+    level = min(int(np.floor(tau * calibration.n_rows + 1e-9)), calibration.n_rows)
+    return Threshold(tau=tau, rate=float(rates(calibration, tree, stop_at_root=stop_at_root)[level]))
+
+
+def largest_tau(calibration: Calibration, tree: AttributeTree, rate: float, *, stop_at_root: bool) -> Threshold:
+    """Find the largest ``tau`` at which the search touches at most ``rate`` of the reference rows.
+
+    Where even ``tau = 0`` touches more, the reference is too small for the rate: the threshold then declares nothing.
+    """
+    share = rates(calibration, tree, stop_at_root=stop_at_root)
+    allowed = np.flatnonzero(share <= rate)
+    if len(allowed) == 0:
+        return Threshold(tau=NOTHING_DECLARED, rate=0.0)
+    level = int(allowed[-1])
+    return Threshold(tau=level / calibration.n_rows, rate=float(share[level]))

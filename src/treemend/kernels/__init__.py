@@ -1,0 +1,34 @@
+"""Distances from rows to a reference at every node of the attribute tree, and the search over the tree.
+
+Enters: reference rows in the tree's attribute order, packed once by ``pack``; suspect rows. Leaves: radii of all
+nodes (section 4 of the method), nearest rows (section 6), declared nodes (section 5) and alarm counts (section 7).
+
+The way through: ``packing`` lays the reference out in lanes and ``networks`` builds the comparators for
+``alpha < 1``; ``estimates`` finds each node's nearest rows in float32, all nodes in one pass; ``exact`` settles them in
+float64 by the literal definition, so that results do not depend on how they were found. ``door`` is what others call.
+Nothing is compiled, and Numba is not imported, before the first call.
+"""
+
+from treemend.kernels.door import (
+    alarm_curve,
+    declared_nodes,
+    left_out_radii,
+    masked_neighbors,
+    node_neighbors,
+    node_radii,
+)
+from treemend.kernels.packing import LANES, PackedReference, TreeLike, kept, pack
+
+__all__ = [
+    "LANES",
+    "PackedReference",
+    "TreeLike",
+    "alarm_curve",
+    "declared_nodes",
+    "kept",
+    "left_out_radii",
+    "masked_neighbors",
+    "node_neighbors",
+    "node_radii",
+    "pack",
+]

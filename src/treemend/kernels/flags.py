@@ -1,0 +1,29 @@
+"""The one place that knows Numba's options.
+
+Enters: a plain function over contiguous arrays and scalars. Leaves: its compiled form, which releases the GIL,
+is compiled at its first call and is cached on disk for later processes. Section 8 of the method rests on it.
+
+``kernel`` keeps IEEE semantics: no reassociation, no contraction, so that a sum has the same bits as the same
+sum written in Python. Where fused operations are wanted, ``lanes`` asks for them one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numba
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def kernel(function: Function) -> Function:
+    """Compile ``function`` lazily, without the GIL, cached across processes."""
+    compiled: Function = numba.njit(nogil=True, cache=True, error_model="numpy")(function)
+    return compiled
+
+
+def inlined(function: Function) -> Function:
+    """Compile a small helper as part of the kernels that call it, whose cache also holds it."""
+    compiled: Function = numba.njit(nogil=True, error_model="numpy")(function)
+    return compiled

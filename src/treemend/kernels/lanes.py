@@ -1,0 +1,217 @@
+"""A short vector of numbers, one lane for each of ``LANES`` reference rows.
+
+Enters: arrays whose last axis holds ``LANES`` reference rows, and offsets into them. Leaves: a vector value that
+lives in machine registers, and the few operations the kernels need on it (section 8 of the method: the same
+arithmetic for many reference rows at a time).
+
+Numba vectorises loops only when it can prove enough about them; these operations are written as vector
+instructions from the start, and LLVM fits them to the machine's registers. With ``NUMBA_DISABLE_JIT=1`` the
+NumPy versions of ``lanes_interpreted`` take their place.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic, models, register_model
+
+from treemend.kernels.packing import LANES
+
+__all__ = [
+    "add",
+    "add_square",
+    "exchange",
+    "less_mask",
+    "load",
+    "lowest_bit",
+    "maximum",
+    "minimum",
+    "square",
+    "store",
+    "subtract",
+    "zeros_like_row",
+]
+
+
+class LanesType(types.Type):  # type: ignore[misc]
+    """The Numba type of ``LANES`` floating-point numbers held together."""
+
+    def __init__(self, dtype: types.Float) -> None:
+        self.dtype = dtype
+        super().__init__(name=f"Lanes({dtype})")
+
+
+@register_model(LanesType)
+class LanesModel(models.PrimitiveModel):  # type: ignore[misc]
+    """``LanesType`` is one LLVM vector."""
+
+    def __init__(self, manager: Any, lanes: LanesType) -> None:
+        super().__init__(manager, lanes, _vector_of(lanes.dtype))
+
+
+def _vector_of(dtype: types.Float) -> ir.VectorType:
+    return ir.VectorType(ir.FloatType() if dtype == types.float32 else ir.DoubleType(), LANES)
+
+
+def _integers_of(vector: ir.VectorType) -> ir.VectorType:
+    return ir.VectorType(ir.IntType(32 if isinstance(vector.element, ir.FloatType) else 64), LANES)
+
+
+def _pointer(context: Any, builder: Any, array_type: Any, array: Any, offset: Any) -> Any:
+    data = context.make_array(array_type)(context, builder, array).data
+    place = builder.gep(data, [offset])
+    return builder.bitcast(place, _vector_of(array_type.dtype).as_pointer())
+
+
+def _spread(builder: Any, number: Any) -> Any:
+    vector = ir.VectorType(number.type, LANES)
+    first = builder.insert_element(ir.Constant(vector, ir.Undefined), number, ir.Constant(ir.IntType(32), 0))
+    everywhere = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+    return builder.shuffle_vector(first, ir.Constant(vector, ir.Undefined), everywhere)
+
+
+def _is_less(builder: Any, first: Any, second: Any) -> Any:
+    """Compare non-negative numbers; the bit patterns of float32 as integers have the same order and are faster."""
+    if isinstance(first.type.element, ir.FloatType):
+        integers = _integers_of(first.type)
+        return builder.icmp_signed("<", builder.bitcast(first, integers), builder.bitcast(second, integers))
+    return builder.fcmp_ordered("<", first, second)
+
+
+def _ordered(builder: Any, first: Any, second: Any) -> tuple[Any, Any]:
+    """Return the smaller and the larger of two vectors of non-negative numbers."""
+    if isinstance(first.type.element, ir.FloatType):
+        integers = _integers_of(first.type)
+        left, right = builder.bitcast(first, integers), builder.bitcast(second, integers)
+        less = builder.icmp_signed("<", left, right)
+        low, high = builder.select(less, left, right), builder.select(less, right, left)
+        return builder.bitcast(low, first.type), builder.bitcast(high, first.type)
+    low = builder.select(builder.fcmp_ordered("<", first, second), first, second)
+    high = builder.select(builder.fcmp_ordered(">", first, second), first, second)
+    return low, high
+
+
+def _value_pair(first: Any) -> Any:
+    return first(first, first)
+
+
+@intrinsic
+def load(typing_context: Any, array: Any, offset: Any) -> Any:
+    """Return the lanes that begin at element ``offset`` of a contiguous array."""
+
+    def emit(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return builder.load(_pointer(context, builder, array, *values), align=array.dtype.bitwidth // 8)
+
+    return LanesType(array.dtype)(array, types.intp), emit
+
+
+@intrinsic
+def store(typing_context: Any, array: Any, offset: Any, lanes: Any) -> Any:
+    """Write lanes to a contiguous array, from element ``offset`` on."""
+
+    def emit(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        place = _pointer(context, builder, array, values[0], values[1])
+        builder.store(values[2], place, align=array.dtype.bitwidth // 8)
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, lanes), emit
+
+
+@intrinsic
+def exchange(typing_context: Any, array: Any, low: Any, high: Any) -> Any:
+    """Compare the lanes at two offsets: the smaller go to ``low`` and the larger to ``high``."""
+
+    def emit(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        align = array.dtype.bitwidth // 8
+        places = [_pointer(context, builder, array, values[0], offset) for offset in values[1:]]
+        ordered = _ordered(builder, *(builder.load(place, align=align) for place in places))
+        for lanes, place in zip(ordered, places, strict=True):
+            builder.store(lanes, place, align=align)
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, types.intp), emit
+
+
+@intrinsic
+def zeros_like_row(typing_context: Any, array: Any) -> Any:
+    """Return lanes of zeros of the array's type."""
+
+    def emit(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return ir.Constant(_vector_of(array.dtype), [0.0] * LANES)
+
+    return LanesType(array.dtype)(array), emit
+
+
+@intrinsic
+def subtract(typing_context: Any, lanes: Any, number: Any) -> Any:
+    """Return ``lanes - number``, the number taken from every lane."""
+
+    def emit(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return builder.fsub(values[0], _spread(builder, values[1]))
+
+    return lanes(lanes, lanes.dtype), emit
+
+
+@intrinsic
+def add(typing_context: Any, first: Any, second: Any) -> Any:
+    """Return the sum, lane by lane."""
+    return _value_pair(first), lambda context, builder, signature, values: builder.fadd(*values)
+
+
+@intrinsic
+def square(typing_context: Any, lanes: Any) -> Any:
+    """Return each lane times itself."""
+    return lanes(lanes), lambda context, builder, signature, values: builder.fmul(values[0], values[0])
+
+
+@intrinsic
+def add_square(typing_context: Any, total: Any, lanes: Any) -> Any:
+    """Return ``total + lanes * lanes``, fused into one rounding where the machine can (float32 estimates only)."""
+
+    def emit(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        product = builder.fmul(values[1], values[1], flags=("contract",))
+        return builder.fadd(values[0], product, flags=("contract",))
+
+    return _value_pair(total), emit
+
+
+@intrinsic
+def minimum(typing_context: Any, first: Any, second: Any) -> Any:
+    """Return the smaller of two non-negative numbers in every lane."""
+    return _value_pair(first), lambda context, builder, signature, values: _ordered(builder, *values)[0]
+
+
+@intrinsic
+def maximum(typing_context: Any, first: Any, second: Any) -> Any:
+    """Return the larger of two non-negative numbers in every lane."""
+    return _value_pair(first), lambda context, builder, signature, values: _ordered(builder, *values)[1]
+
+
+@intrinsic
+def less_mask(typing_context: Any, lanes: Any, bound: Any) -> Any:
+    """Return an integer whose bit ``l`` says whether lane ``l`` is below ``bound``."""
+
+    def emit(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        less = builder.fcmp_ordered("<", values[0], _spread(builder, values[1]))
+        bits = builder.bitcast(less, ir.IntType(LANES))
+        return builder.zext(bits, ir.IntType(64))
+
+    return types.int64(lanes, lanes.dtype), emit
+
+
+@intrinsic
+def lowest_bit(typing_context: Any, bits: Any) -> Any:
+    """Return the position of the lowest bit that is set."""
+
+    def emit(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return builder.cttz(values[0], cgutils.true_bit)
+
+    return types.int64(types.int64), emit
+
+
+if numba.config.DISABLE_JIT:
+    from treemend.kernels.lanes_interpreted import *  # noqa: F403

@@ -1,0 +1,64 @@
+"""Neighbours over a row's own choice of attributes.
+
+Enters: float64 lane blocks, rows, and which attributes of each row are to be trusted. Leaves: the nearest reference rows by
+Euclidean distance over those attributes, summed in the order of the attributes (section 10 of the method, donors by
+all clean attributes).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treemend.kernels.flags import kernel
+from treemend.kernels.lanes import add, less_mask, load, lowest_bit, square, store, subtract, zeros_like_row
+from treemend.kernels.packing import LANES
+from treemend.kernels.shortlist import insert
+
+ATTRIBUTES_BETWEEN_TESTS = 32
+
+
+@kernel
+def neighbors_on_observed(
+    exact: NDArray[np.float64],
+    rows: NDArray[np.float64],
+    observed: NDArray[np.bool_],
+    skipped: NDArray[np.int64],
+    distances: NDArray[np.float64],
+    indices: NDArray[np.int64],
+) -> None:
+    """Fill ``distances`` and ``indices`` (rows, K)."""
+    n_blocks, width, _ = exact.shape
+    sums = np.empty(LANES)
+    used = np.empty(width, dtype=np.int64)
+    for row in range(rows.shape[0]):
+        n_used = 0
+        for k in range(width):
+            used[n_used] = k
+            n_used += observed[row, k]
+        distances[row] = np.inf
+        indices[row] = -1
+        bound = np.inf
+        for block in range(n_blocks):
+            total = zeros_like_row(sums)
+            mask = (1 << LANES) - 1
+            begin = 0
+            while begin < n_used and mask != 0:
+                end = min(begin + ATTRIBUTES_BETWEEN_TESTS, n_used)
+                for u in range(begin, end):
+                    k = used[u]
+                    total = add(total, square(subtract(load(exact, (block * width + k) * LANES), rows[row, k])))
+                mask = less_mask(total, bound)
+                begin = end
+            store(sums, 0, total)
+            while mask != 0:
+                lane = lowest_bit(mask)
+                mask &= mask - 1
+                distance = math.sqrt(sums[lane])
+                index = block * LANES + lane
+                if distance < distances[row, -1] and index != skipped[row]:
+                    insert(distances[row], indices[row], distance, index)
+                    # Two squares may share a root, so the bound on squares is a little generous.
+                    bound = distances[row, -1] * distances[row, -1] * (1 + 1e-15) + 1e-300

@@ -1,0 +1,197 @@
+"""Reference rows laid out for the kernels.
+
+Enters: reference rows (attributes in the tree's order), the tree, and ``alpha``. Leaves: ``PackedReference``, plain
+arrays that pickle and ship to workers (sections 2, 3 and 8 of the method).
+
+The rows stand in blocks of ``LANES``: within a block, attribute by attribute, the ``LANES`` rows lie side by side. There
+are two copies, both multiplied by a power of two (exact) that brings the widest difference between reference
+rows to about 1: the float64 rows themselves, and float32 estimates taken from the middle of each attribute. The last
+block is padded with rows at infinity, which are nobody's neighbours.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treemend.kernels.networks import Network, NodeArrays, full_network, pruned_network
+
+LANES = 16
+FARTHEST = 1e15
+WIDEST_EXPONENT = 96
+
+
+class TreeLike(Protocol):
+    """A binary tree over attributes as flat arrays, numbered breadth first; leaves have ``left = right = -1``."""
+
+    @property
+    def start(self) -> NDArray[np.int64]: ...
+    @property
+    def stop(self) -> NDArray[np.int64]: ...
+    @property
+    def left(self) -> NDArray[np.int64]: ...
+    @property
+    def right(self) -> NDArray[np.int64]: ...
+
+
+@dataclass(frozen=True)
+class PackedReference:
+    """Reference rows in lane blocks, with what the kernels need to know about the tree.
+
+    Attributes
+    ----------
+    alpha
+        Share of the attributes that count (section 3).
+    n_rows, n_attributes
+        Shape of the reference.
+    exponent
+        Rows were multiplied by ``2 ** -exponent``.
+    centre
+        Middle of each attribute, in scaled units, of shape (n_attributes,).
+    exact
+        Scaled rows, float64, of shape (n_blocks, n_attributes, LANES).
+    estimate
+        Scaled rows minus ``centre``, float32, of the same shape.
+    nodes
+        The tree.
+    spread
+        Norm of the attributes' largest distances from ``centre``, for each node: bounds the error of ``estimate``.
+    network, sorting_network
+        Comparators for the estimates and for exact distances; empty if ``alpha`` is 1.
+    """
+
+    alpha: float
+    n_rows: int
+    n_attributes: int
+    exponent: int
+    centre: NDArray[np.float64]
+    exact: NDArray[np.float64]
+    estimate: NDArray[np.float32]
+    nodes: NodeArrays
+    spread: NDArray[np.float64]
+    network: Network
+    sorting_network: Network
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes of the tree."""
+        return len(self.nodes.start)
+
+    def reference_rows(self, part: slice) -> NDArray[np.float64]:
+        """Return the scaled reference rows of a slice, of shape (rows, n_attributes)."""
+        first, last, _ = part.indices(self.n_rows)
+        blocks = self.exact[first // LANES : -(-last // LANES)]
+        offset = first // LANES * LANES
+        rows = blocks.transpose(0, 2, 1).reshape(-1, self.n_attributes)
+        return np.ascontiguousarray(rows[first - offset : last - offset])
+
+
+def kept(width: int, alpha: float) -> int:
+    """Return how many of ``width`` attributes count: ``m`` of section 3.
+
+    >>> kept(10, 0.7), kept(3, 0.1)
+    (7, 1)
+    """
+    return max(1, math.floor(alpha * width + 1e-9))
+
+
+def pack(values: NDArray[np.float64], tree: TreeLike, alpha: float) -> PackedReference:
+    """Lay reference rows out for the kernels.
+
+    Parameters
+    ----------
+    values
+        Reference rows, of shape (N, d), attributes in the tree's order.
+    tree
+        Flat arrays; node 0 is the root and spans all attributes.
+    alpha
+        Share of a node's attributes that count, in (0, 1].
+    """
+    exponent = _scale_exponent(values)
+    scaled = np.ldexp(values, -exponent)
+    lowest, highest = scaled.min(axis=0), scaled.max(axis=0)
+    centre = lowest / 2 + highest / 2
+    spread = np.maximum(highest - centre, centre - lowest)
+    nodes = _node_arrays(tree, alpha)
+    ranked = alpha < 1
+    return PackedReference(
+        alpha=alpha,
+        n_rows=values.shape[0],
+        n_attributes=values.shape[1],
+        exponent=exponent,
+        centre=centre,
+        exact=np.asarray(_lane_blocks(scaled, np.dtype(np.float64)), dtype=np.float64),
+        estimate=_lane_blocks(scaled - centre, np.dtype(np.float32)),
+        nodes=nodes,
+        spread=np.array([np.linalg.norm(spread[a:b]) for a, b in zip(nodes.start, nodes.stop, strict=True)]),
+        network=pruned_network(nodes) if ranked else _no_network(nodes),
+        sorting_network=full_network(nodes) if ranked else _no_network(nodes),
+    )
+
+
+def pack_rows(values: NDArray[np.float64]) -> PackedReference:
+    """Lay reference rows out for distances that need no tree."""
+    everything = NodeArrays(
+        start=np.array([0]),
+        stop=np.array([values.shape[1]]),
+        left=np.array([-1]),
+        right=np.array([-1]),
+        kept=np.array([values.shape[1]]),
+    )
+    return pack(values, everything, 1.0)
+
+
+def scale_rows(packed: PackedReference, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return rows in the reference's scaled units, drawn in to at most ``FARTHEST`` from the reference's middle."""
+    with np.errstate(over="ignore", under="ignore"):
+        scaled = np.ldexp(rows, -packed.exponent)
+    return np.clip(scaled, packed.centre - FARTHEST, packed.centre + FARTHEST)
+
+
+def lane_aligned(shape: tuple[int, ...], dtype: np.dtype[np.floating]) -> NDArray[np.floating]:
+    """Return an uninitialised array that begins at a cache line, so that no lanes straddle two."""
+    size = math.prod(shape) * dtype.itemsize
+    raw = np.empty(size + 64, dtype=np.uint8)
+    first = -raw.ctypes.data % 64
+    return raw[first : first + size].view(dtype).reshape(shape)
+
+
+def _scale_exponent(values: NDArray[np.float64]) -> int:
+    """Return the exponent of the widest difference, or larger where the values themselves would be enormous."""
+    lowest, highest = values.min(axis=0), values.max(axis=0)
+    half_width = float(np.max(highest / 2 - lowest / 2))
+    largest = float(max(np.max(np.abs(lowest)), np.max(np.abs(highest))))
+    if largest == 0:
+        return 0
+    largest_exponent = math.frexp(largest)[1]
+    if half_width == 0:
+        return largest_exponent
+    return max(math.frexp(half_width)[1] + 1, largest_exponent - WIDEST_EXPONENT)
+
+
+def _lane_blocks(rows: NDArray[np.float64], dtype: np.dtype[np.floating]) -> NDArray[np.floating]:
+    n_rows, n_attributes = rows.shape
+    n_blocks = -(-n_rows // LANES)
+    blocks = lane_aligned((n_blocks, n_attributes, LANES), dtype)
+    blocks[-1] = np.inf
+    for block in range(n_blocks):
+        part = rows[block * LANES : (block + 1) * LANES]
+        blocks[block, :, : len(part)] = part.T
+    return blocks
+
+
+def _node_arrays(tree: TreeLike, alpha: float) -> NodeArrays:
+    start, stop, left, right = (
+        np.ascontiguousarray(array, dtype=np.int64) for array in (tree.start, tree.stop, tree.left, tree.right)
+    )
+    counts = np.array([kept(width, alpha) for width in (stop - start).tolist()], dtype=np.int64)
+    return NodeArrays(start, stop, left, right, counts)
+
+
+def _no_network(nodes: NodeArrays) -> Network:
+    nothing, offsets = np.empty(0, dtype=np.int32), np.zeros(len(nodes.start) + 1, dtype=np.int64)
+    return Network(nothing, nothing, offsets, nothing, offsets)

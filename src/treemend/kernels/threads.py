@@ -1,0 +1,76 @@
+"""How many threads, and who does which rows.
+
+Enters: ``n_jobs`` as the user gave it, a number of rows, a task over a slice of rows. Leaves: nothing; each task writes its own
+rows of the output, so that neither the number of threads nor the size of the chunks can change a result.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
+
+WORK_IN_A_CHUNK = 2_000_000_000
+LARGEST_CHUNK = 64
+CHUNK_MULTIPLE = 16
+
+
+def thread_count(n_jobs: int | None) -> int:
+    """Return the number of threads to use.
+
+    ``None`` means every core this process may use, but one inside a joblib or Dask worker, whose siblings use the
+    other cores. Integers mean what they mean in joblib: -1 is all cores, -2 all but one.
+    """
+    import joblib
+
+    if n_jobs is None:
+        return 1 if _inside_a_worker() else int(joblib.cpu_count())
+    if n_jobs == 0:
+        raise ValueError("n_jobs must be a positive or negative integer or None, got 0; -1 uses every core.")
+    if n_jobs < 0:
+        return max(1, int(joblib.cpu_count()) + 1 + n_jobs)
+    return n_jobs
+
+
+def _inside_a_worker() -> bool:
+    from joblib.parallel import get_active_backend
+
+    backend, _ = get_active_backend()
+    if (backend.nesting_level or 0) > 0:
+        return True
+    distributed = sys.modules.get("distributed")
+    if distributed is None:
+        return False
+    try:
+        distributed.get_worker()
+    except ValueError:
+        return False
+    return True
+
+
+def chunk_size(n_rows: int, work_per_row: int, n_threads: int) -> int:
+    """Return how many rows make a task: short enough to share evenly and to be interrupted soon."""
+    fair_share = -(-n_rows // n_threads)
+    affordable = max(1, WORK_IN_A_CHUNK // max(1, work_per_row))
+    size = min(LARGEST_CHUNK, fair_share, affordable)
+    return max(1, size // CHUNK_MULTIPLE * CHUNK_MULTIPLE or size)
+
+
+def for_chunks(task: Callable[[slice], None], n_rows: int, work_per_row: int, n_jobs: int | None) -> None:
+    """Call ``task`` for slices that cover all rows, in threads."""
+    n_threads = thread_count(n_jobs)
+    size = chunk_size(n_rows, work_per_row, n_threads)
+    slices = [slice(begin, min(begin + size, n_rows)) for begin in range(0, n_rows, size)]
+    if n_threads == 1 or len(slices) <= 1:
+        for part in slices:
+            task(part)
+        return
+    with ThreadPoolExecutor(min(n_threads, len(slices))) as pool:
+        futures = [pool.submit(task, part) for part in slices]
+        try:
+            wait(futures)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+        for future in futures:
+            future.result()

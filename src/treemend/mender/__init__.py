@@ -1,0 +1,9 @@
+"""The mender: the stages called in order, behind scikit-learn's names.
+
+Enters: clean reference rows, then suspect rows, in any kind of table. Leaves: a `Mended`. No computing is done here.
+"""
+
+from treemend.mender.estimator import TreeMender
+from treemend.mender.result import Mended
+
+__all__ = ["Mended", "TreeMender"]

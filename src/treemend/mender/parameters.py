@@ -1,0 +1,38 @@
+"""Checks of parameters, all at once when `fit` begins.
+
+Enters: the estimator's parameters as the user gave them. Leaves: nothing, or a `ParameterError` that names the
+parameter, what it must be and what it was.
+"""
+
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any
+
+from treemend.exceptions import ParameterError
+
+__all__ = ["check_choice", "check_count", "check_share"]
+
+
+def check_count(name: str, value: Any, *, least: int, also: Sequence[object] = ()) -> None:
+    """Refuse anything but an integer of at least ``least``, or one of the words in ``also``."""
+    if any(value is word or (isinstance(value, str) and value == word) for word in also):
+        return
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not whole or value < least:
+        words = "".join(f" or {word!r}" for word in also)
+        raise ParameterError(f"{name} must be an integer of at least {least}{words}, got {value!r}.")
+
+
+def check_share(name: str, value: Any, *, zero: bool) -> None:
+    """Refuse anything but a number in [0, 1], or in (0, 1] where ``zero`` is not allowed."""
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    if not number or not 0 <= value <= 1 or (value == 0 and not zero):
+        interval = "between 0 and 1" if zero else "above 0 and at most 1"
+        raise ParameterError(f"{name} must be a number {interval}, got {value!r}.")
+
+
+def check_choice(name: str, value: Any, choices: Sequence[object]) -> None:
+    """Refuse anything but one of the choices."""
+    if not any(type(value) is type(choice) and value == choice for choice in choices):
+        listed = ", ".join(repr(choice) for choice in choices)
+        raise ParameterError(f"{name} must be one of {listed}; got {value!r}.")

@@ -1,0 +1,65 @@
+"""Separation: from scores to the stretches that were overwritten (method, section 5, Algorithm TCS).
+
+Enters: scores or counts of all nodes, rows x nodes, and a threshold. Leaves: the declared nodes, the mask of
+attributes, and for every row how far the threshold is from changing the verdict. The search itself is a kernel; here it
+is only asked.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treemend.kernels import declared_nodes
+from treemend.tree import AttributeTree
+
+__all__ = ["attribute_mask", "declare", "turning_levels"]
+
+
+def declare(scores: NDArray[np.float64], tree: AttributeTree, tau: float, *, stop_at_root: bool) -> NDArray[np.bool_]:
+    """Return the nodes at which corruption is declared, rows x nodes."""
+    return declared_nodes(scores <= tau, tree, stop_at_root=stop_at_root)
+
+
+def attribute_mask(declared: NDArray[np.bool_], tree: AttributeTree) -> NDArray[np.bool_]:
+    """Return the declared attributes, rows x attributes, in the order of the tree."""
+    mask = np.zeros((len(declared), tree.n_features), dtype=bool)
+    for node in np.flatnonzero(declared.any(axis=0)):
+        mask[declared[:, node], tree.start[node] : tree.stop[node]] = True
+    return mask
+
+
+def turning_levels(
+    counts: NDArray[np.int64], tree: AttributeTree, level: int, n_levels: int, *, stop_at_root: bool
+) -> NDArray[np.int64]:
+    """Find for each row the level nearest to ``level`` at which its verdict turns.
+
+    A node is anomalous at a level if its count is at most that level. For a row with something declared at ``level``:
+    the lowest level down to which that stays so. For a row with nothing declared: the next level above at which
+    something is, or ``n_levels`` if there is none.
+
+    Parameters
+    ----------
+    counts : ndarray of int, rows x nodes
+        From `Calibration.counts`.
+    level : int
+        The level in force.
+    n_levels : int
+        One above the highest level.
+    """
+    turning = np.empty(len(counts), dtype=np.int64)
+    for row, own in enumerate(counts):
+        steps = np.unique(own)
+        declared = declared_nodes(own <= steps[:, None], tree, stop_at_root=stop_at_root)
+        verdicts: NDArray[np.bool_] = np.any(declared, axis=1)
+        turning[row] = _turning_level(steps, verdicts, level, n_levels)
+    return turning
+
+
+def _turning_level(steps: NDArray[np.int64], verdicts: NDArray[np.bool_], level: int, n_levels: int) -> int:
+    """Verdicts hold from their step up to the next one; below the first step nothing is anomalous."""
+    here = int(np.searchsorted(steps, level, side="right")) - 1
+    if here >= 0 and verdicts[here]:
+        while here > 0 and verdicts[here - 1]:
+            here -= 1
+        return int(steps[here])
+    later = np.flatnonzero(verdicts[here + 1 :])
+    return int(steps[here + 1 + later[0]]) if len(later) else n_levels

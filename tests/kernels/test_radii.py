@@ -1,0 +1,126 @@
+"""Radii of all nodes equal the naive twin's, bit for bit, for any chunk size and number of threads."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests import naive
+from tests.kernels.examples import correlated, halving_tree, row_pairs, trees
+
+from treemend import kernels
+from treemend.kernels import threads
+
+ALPHAS = (1.0, 0.9, 0.75, 0.5, 0.375, 0.1)
+
+
+@settings(max_examples=120, deadline=None)
+@given(st.data())
+def test_equal_to_the_naive_twin(data):
+    tree = data.draw(trees())
+    reference, rows = data.draw(row_pairs(int(tree.stop[0])))
+    alpha = data.draw(st.sampled_from(ALPHAS))
+    n_neighbors = data.draw(st.integers(1, len(reference) - 1))
+    packed = kernels.pack(reference, tree, alpha)
+    np.testing.assert_array_equal(
+        kernels.node_radii(packed, rows, n_neighbors, n_jobs=1),
+        naive.node_radii(reference, tree, alpha, rows, n_neighbors),
+    )
+    np.testing.assert_array_equal(
+        kernels.left_out_radii(packed, n_neighbors, n_jobs=1),
+        naive.left_out_radii(reference, tree, alpha, n_neighbors),
+    )
+
+
+@pytest.mark.parametrize("alpha", [1.0, 0.75, 0.375])
+def test_equal_to_the_naive_twin_on_many_rows(alpha):
+    generator = np.random.default_rng(5)
+    tree = halving_tree(60, 4)
+    reference, rows = correlated(generator, 700, 60), correlated(generator, 20, 60)
+    packed = kernels.pack(reference, tree, alpha)
+    np.testing.assert_array_equal(
+        kernels.node_radii(packed, rows, 8), naive.node_radii(reference, tree, alpha, rows, 8)
+    )
+
+
+@pytest.mark.parametrize("alpha", [1.0, 0.75])
+def test_any_chunks_and_threads_give_the_same_bits(alpha, monkeypatch):
+    generator = np.random.default_rng(6)
+    tree = halving_tree(33, 5)
+    reference, rows = correlated(generator, 203, 33), correlated(generator, 75, 33)
+    packed = kernels.pack(reference, tree, alpha)
+    expected = kernels.node_radii(packed, rows, 4, n_jobs=1)
+    expected_left_out = kernels.left_out_radii(packed, 4, n_jobs=1)
+    for size in (1, 2, 7, 16, 50, 1000):
+        monkeypatch.setattr(threads, "chunk_size", lambda *_, size=size: size)
+        for n_jobs in (1, 2, 3, None):
+            np.testing.assert_array_equal(kernels.node_radii(packed, rows, 4, n_jobs=n_jobs), expected)
+            np.testing.assert_array_equal(kernels.left_out_radii(packed, 4, n_jobs=n_jobs), expected_left_out)
+
+
+@pytest.mark.parametrize("alpha", [1.0, 0.75])
+def test_a_row_does_not_depend_on_the_others(alpha):
+    generator = np.random.default_rng(7)
+    tree = halving_tree(16, 3)
+    packed = kernels.pack(correlated(generator, 60, 16), tree, alpha)
+    rows = correlated(generator, 9, 16)
+    together = kernels.node_radii(packed, rows, 3)
+    for row, radii in zip(rows, together, strict=True):
+        np.testing.assert_array_equal(kernels.node_radii(packed, row[None], 3)[0], radii)
+
+
+@pytest.mark.parametrize("alpha", [1.0, 0.75])
+def test_absurdly_far_rows_stay_finite_and_far(alpha):
+    generator = np.random.default_rng(8)
+    tree = halving_tree(8, 2)
+    reference = correlated(generator, 40, 8)
+    rows = np.vstack([reference[:1], np.full((1, 8), 1e308), np.full((1, 8), -1e308)])
+    for magnitude in (1.0, 1e-200):
+        packed = kernels.pack(reference * magnitude, tree, alpha)
+        radii = kernels.node_radii(packed, rows, 2)
+        assert np.isfinite(radii).all()
+        assert (radii[1:] > kernels.left_out_radii(packed, 2).max()).all()
+
+
+def test_scaling_by_a_power_of_two_scales_radii_exactly():
+    generator = np.random.default_rng(9)
+    tree = halving_tree(12, 3)
+    reference, rows = correlated(generator, 50, 12), correlated(generator, 5, 12)
+    base = kernels.node_radii(kernels.pack(reference, tree, 0.75), rows, 3)
+    for exponent in (-600, -30, 45, 900):
+        packed = kernels.pack(np.ldexp(reference, exponent), tree, 0.75)
+        np.testing.assert_array_equal(kernels.node_radii(packed, np.ldexp(rows, exponent), 3), np.ldexp(base, exponent))
+
+
+def test_a_packed_reference_survives_pickling():
+    generator = np.random.default_rng(10)
+    tree = halving_tree(10, 2)
+    packed = kernels.pack(correlated(generator, 30, 10), tree, 0.5)
+    again = pickle.loads(pickle.dumps(packed))
+    np.testing.assert_array_equal(kernels.left_out_radii(again, 3), kernels.left_out_radii(packed, 3))
+
+
+def test_callers_arrays_are_left_alone():
+    generator = np.random.default_rng(11)
+    tree = halving_tree(10, 2)
+    reference, rows = correlated(generator, 30, 10), correlated(generator, 4, 10)
+    for array in (reference, rows):
+        array.setflags(write=False)
+    kernels.node_radii(kernels.pack(reference, tree, 0.5), rows, 3)
+
+
+@pytest.mark.parametrize("n_neighbors", [0, -1, 31])
+def test_impossible_numbers_of_neighbours_are_refused(n_neighbors):
+    packed = kernels.pack(correlated(np.random.default_rng(0), 30, 4), halving_tree(4, 1), 1.0)
+    with pytest.raises(ValueError, match="n_neighbors must be between 1 and the 30"):
+        kernels.node_radii(packed, np.zeros((1, 4)), n_neighbors)
+
+
+def test_kept_guards_against_binary_fractions():
+    assert kernels.kept(10, 0.7) == 7
+    assert kernels.kept(100, 0.29) == 29
+    assert kernels.kept(1, 0.1) == 1
+    assert kernels.kept(7, 1.0) == 7
