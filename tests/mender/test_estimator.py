@@ -219,6 +219,7 @@ def test_wrong_number_of_attributes(mender):
         ({"imputation": "median"}, "imputation must be one of 'map', 'nearest'; got 'median'"),
         ({"scale": "standard"}, "scale must be one of 'minmax', None"),
         ({"layout": "spiral"}, "layout must be 'sequence'"),
+        ({"layout": (2, 3)}, "A grid of 2 x 3 has 6 attributes, but the rows have 4"),
         ({"root_rule": 1}, "root_rule must be one of"),
         ({"n_jobs": 0}, "n_jobs must be an integer"),
         ({"n_jobs": 1.5}, "n_jobs must be an integer"),

@@ -43,8 +43,11 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
 
     Parameters
     ----------
-    layout : "sequence", default="sequence"
-        How attributes lie beside each other. "sequence": in the order of the columns.
+    layout : "sequence", "correlated", tuple of int, or groups of columns, default="sequence"
+        How attributes lie beside each other. "sequence": in the order of the columns. "correlated": their order means
+        nothing; columns that go together in the reference are put side by side. ``(height, width)`` or ``(height,
+        width, channels)``: images, row by row. A list of lists of columns, or a mapping of names to such lists:
+        groups, such as the columns of one sensor each; cuts fall between groups first.
     depth : int or "auto", default="auto"
         Depth of the attribute tree. "auto" leaves about four attributes a leaf.
     n_neighbors : int, default=8
@@ -108,7 +111,7 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
     def __init__(
         self,
         *,
-        layout: str = "sequence",
+        layout: Any = "sequence",
         depth: int | str = "auto",
         n_neighbors: int = 8,
         alpha: float = 0.75,
@@ -187,7 +190,9 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
                 f"{len(values)}. Give more clean rows, or lower n_neighbors."
             )
         depth = default_depth(values.shape[1]) if self.depth == "auto" else int(self.depth)
-        self.tree_ = build_tree(lay_out(self.layout, values.shape[1]), depth)
+        self.tree_ = build_tree(
+            lay_out(self.layout, values.shape[1], names=table.names, reference=lambda: values), depth
+        )
         self.reference_ = values
         self._scaling = tables.learn_scaling(values, self.scale)
         self._packed = pack(self._to_tree(values), self.tree_, float(self.alpha))
