@@ -1,10 +1,9 @@
 """`TreeMender`, the estimator: it checks, calls the stages in order, and hands back tables of the caller's kind.
 
-Enters: reference rows at `fit`, suspect rows afterwards. Leaves: see each method.
+Enters: reference rows at `fit`, suspect rows afterwards. Leaves: see each method. No computing is done here.
 """
 
 import warnings
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -12,28 +11,18 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, OutlierMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from treemend import calibration, tables
-from treemend.exceptions import ColumnsError, InputError, ParameterError
-from treemend.imputation import IMPUTATIONS, fill_from_siblings
-from treemend.kernels import left_out_radii, node_radii, pack
-from treemend.mender.parameters import check_choice, check_count, check_share
+from treemend import tables
+from treemend.calibration import NOTHING_DECLARED
+from treemend.exceptions import ColumnsError, InputError
+from treemend.imputation import fill
+from treemend.mender.judging import cleanness, judge, node_counts, offset
+from treemend.mender.knowledge import Workshop, learn
+from treemend.mender.parameters import check_choice, check_count
 from treemend.mender.result import Mended
-from treemend.separation import attribute_mask, declare, turning_levels
-from treemend.tree import build_tree, default_depth, lay_out
+from treemend.mender.settings import settle
+from treemend.tree import AttributeTree, lay_out
 
 __all__ = ["TreeMender"]
-
-_DEFAULT_RATE = 0.05
-_ROOT_RULES = ("continue", "stop")
-
-
-@dataclass(frozen=True, eq=False)
-class _Judged:
-    """What the search found: rows x nodes, and rows x attributes in the order of the columns."""
-
-    declared: NDArray[np.bool_]
-    mask: NDArray[np.bool_]
-    filled: NDArray[np.float64]
 
 
 class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstimator):
@@ -59,13 +48,23 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         False-alarm rate of a single node's test. Give it or ``false_alarm_rate``, not both.
     false_alarm_rate : float, optional
         Share of clean rows that may be touched; 0.05 if ``tau`` is not given.
-    imputation : "map" or "nearest", default="map"
-        Which donor fills a stretch: the most usual of the K nearest, or the nearest.
+    donors : "clean" or "sibling", default="clean"
+        Which reference rows donate: those nearest on all attributes that are neither corrupted nor missing, or, for
+        each declared node, those nearest on its sibling's attributes, as published.
+    imputation : "reconstruct", "map", "nearest", "mean" or "draw", default="reconstruct"
+        What fills a gap. "reconstruct": the combination of reference rows that best rebuilds the clean attributes.
+        Of the K nearest donors, "map" takes the most usual, "nearest" the nearest, "mean" their mean, "draw" one at
+        random.
     scale : "minmax" or None, default="minmax"
         "minmax" measures each attribute in units of its range in the reference. None takes values as they are.
     root_rule : "continue" or "stop", default="continue"
         What the search does when the whole row and both its halves are unusual: go on into the halves, or stop as the
         paper's listing says.
+    incomplete_reference : "refuse" or "drop", default="refuse"
+        What to do with reference rows that hold NaN.
+    random_state : int, RandomState or None, default=0
+        Seed of what is left to chance: stretches that are cut out of the reference to learn how to fill, and draws.
+        A row's draw depends on the seed and on the row alone.
     n_jobs : int, optional
         Number of threads. None takes every core this process may use, or one inside a joblib or Dask worker; -1 takes
         every core.
@@ -117,9 +116,12 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         alpha: float = 0.75,
         tau: float | None = None,
         false_alarm_rate: float | None = None,
-        imputation: str = "map",
+        donors: str = "clean",
+        imputation: str = "reconstruct",
         scale: str | None = "minmax",
         root_rule: str = "continue",
+        incomplete_reference: str = "refuse",
+        random_state: Any = 0,
         n_jobs: int | None = None,
     ) -> None:
         self.layout = layout
@@ -128,9 +130,12 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         self.alpha = alpha
         self.tau = tau
         self.false_alarm_rate = false_alarm_rate
+        self.donors = donors
         self.imputation = imputation
         self.scale = scale
         self.root_rule = root_rule
+        self.incomplete_reference = incomplete_reference
+        self.random_state = random_state
         self.n_jobs = n_jobs
 
     @classmethod
@@ -155,7 +160,7 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         Examples
         --------
         >>> TreeMender.as_published(0.016, depth=6)
-        TreeMender(depth=6, scale=None, tau=0.016)
+        TreeMender(depth=6, donors='sibling', imputation='map', scale=None, tau=0.016)
         """
         return cls(
             tau=tau,
@@ -164,6 +169,7 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
             n_neighbors=n_neighbors,
             imputation=imputation,
             layout="sequence",
+            donors="sibling",
             scale=None,
             root_rule="continue",
         )
@@ -179,44 +185,64 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
             For scikit-learn's pipelines.
         """
         del y
-        self._check_parameters()
+        check_choice("incomplete_reference", self.incomplete_reference, ("refuse", "drop"))
         table = self._read(X, reset=True)
-        values = table.values
-        tables.check_finite(values, table.names, "reference")
-        tables.check_range(values, table.names)
-        if len(values) < self.n_neighbors + 2:
+        settings = settle(self.get_params(deep=False), table.values.shape[1])
+        values = self._complete_rows(table)
+        if len(values) < settings.n_neighbors + 2:
             raise InputError(
-                f"The reference must have at least n_neighbors + 2 = {self.n_neighbors + 2} rows, got n_samples = "
+                f"The reference must have at least n_neighbors + 2 = {settings.n_neighbors + 2} rows, got n_samples = "
                 f"{len(values)}. Give more clean rows, or lower n_neighbors."
             )
-        depth = default_depth(values.shape[1]) if self.depth == "auto" else int(self.depth)
-        self.tree_ = build_tree(
-            lay_out(self.layout, values.shape[1], names=table.names, reference=lambda: values), depth
-        )
-        self.reference_ = values
-        self._scaling = tables.learn_scaling(values, self.scale)
-        self._packed = pack(self._to_tree(values), self.tree_, float(self.alpha))
-        self._calibration = calibration.calibrate(left_out_radii(self._packed, self.n_neighbors, n_jobs=self.n_jobs))
-        threshold = self._choose_threshold()
-        self.tau_ = threshold.tau
-        self.reference_rate_ = threshold.rate
+        part = lay_out(self.layout, values.shape[1], names=table.names, reference=lambda: values)
+        self._workshop = learn(values, part, settings)
+        if self.tau_ == NOTHING_DECLARED:
+            warnings.warn(
+                f"{len(values)} reference rows are too few to promise a false-alarm rate of "
+                f"{settings.false_alarm_rate:g} with {self.tree_.n_nodes} nodes: nothing will be declared. Give more "
+                "clean rows, lower depth, or ask for a higher rate.",
+                UserWarning,
+                stacklevel=2,
+            )
         return self
 
-    def mend(self, X: Any) -> Mended:
-        """Find and repair what was overwritten.
+    @property
+    def tree_(self) -> AttributeTree:
+        """The attribute tree, as flat arrays."""
+        return self._fitted().tree
+
+    @property
+    def tau_(self) -> float:
+        """The threshold in force; -1 if nothing can be declared at the rate that was asked."""
+        return self._fitted().knowledge.threshold.tau
+
+    @property
+    def reference_rate_(self) -> float:
+        """Share of the reference rows, each judged by the others, that the search touches."""
+        return self._fitted().knowledge.threshold.rate
+
+    @property
+    def reference_(self) -> NDArray[np.float64]:
+        """The reference rows as they came."""
+        return self._fitted().knowledge.reference
+
+    def mend(self, X: Any, *, n_draws: int = 0) -> Mended:
+        """Find and repair what was overwritten, and fill what is missing.
 
         Parameters
         ----------
         X : array-like or data frame, rows x attributes
-            Suspect rows.
+            Suspect rows; NaN where a value is known to be missing.
+        n_draws : int, default=0
+            Number of random completions, for multiple imputation.
 
         Returns
         -------
         Mended
-            ``repaired`` and ``mask`` in the kind of table that came, ``corrupted`` one flag a row.
+            ``repaired`` and ``mask`` in the kind of table that came, ``corrupted`` one flag a row, and more.
         """
-        table, rows = self._suspects(X)
-        return _in_kind(table, self._judge(rows, node_radii(self._packed, rows, self.n_neighbors, n_jobs=self.n_jobs)))
+        check_count("n_draws", n_draws, least=0)
+        return self._mend(*self._suspects(X), n_draws=n_draws)
 
     def transform(self, X: Any) -> NDArray[np.floating[Any]]:
         """Return the repaired rows as an array.
@@ -226,8 +252,7 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         X : array-like or data frame, rows x attributes
             Suspect rows.
         """
-        mended = self.mend(X)
-        return np.asarray(mended.repaired)
+        return np.asarray(self.mend(X).repaired)
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> NDArray[np.floating[Any]]:
         """Learn from rows and return them repaired, each judged and repaired by the others.
@@ -263,8 +288,8 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         X : array-like or data frame, rows x attributes
             Suspect rows.
         """
-        declared = declare(self.score_nodes(X), self.tree_, self.tau_, stop_at_root=self._stops_at_root)
-        return self._to_columns(attribute_mask(declared, self.tree_))
+        _, rows = self._suspects(X)
+        return self._to_columns(judge(self._workshop, node_counts(self._workshop, rows)).mask)
 
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Return +1 for clean and -1 for corrupted rows.
@@ -285,7 +310,7 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
             Suspect rows.
         """
         _, rows = self._suspects(X)
-        return self._calibration.scores(node_radii(self._packed, rows, self.n_neighbors, n_jobs=self.n_jobs))
+        return node_counts(self._workshop, rows) / self._workshop.calibration.n_rows
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """Return how clean each row is: the ``tau`` at which its verdict turns; higher is cleaner.
@@ -294,17 +319,9 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         ----------
         X : array-like or data frame, rows x attributes
             Suspect rows.
-
-        Notes
-        -----
-        The search is not monotone: raising ``tau`` can let a row go that was found before. The score of a row is
-        therefore the turning point nearest to ``tau_``: for a corrupted row the smallest threshold down to which it
-        stays found, for a clean one the next threshold at which it would be found.
         """
-        n_rows = self._fitted()._calibration.n_rows
-        counts = np.rint(self.score_nodes(X) * n_rows).astype(np.int64)
-        turning = turning_levels(counts, self.tree_, self._level(), n_rows + 1, stop_at_root=self._stops_at_root)
-        return turning / n_rows
+        _, rows = self._suspects(X)
+        return cleanness(self._workshop, node_counts(self._workshop, rows))
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return `score_samples` minus the offset: below 0 for rows found corrupted, above 0 for clean ones.
@@ -318,53 +335,15 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
 
     @property
     def offset_(self) -> float:
-        """Boundary of `score_samples` between corrupted and clean: half a reference row above ``tau_``."""
-        return (self._fitted()._level() + 0.5) / self._calibration.n_rows
+        """Boundary of `score_samples` between corrupted and clean."""
+        return offset(self._fitted())
 
-    def _fitted(self) -> Self:
-        check_is_fitted(self, "tau_")
-        return self
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_workshop")
 
-    @property
-    def _stops_at_root(self) -> bool:
-        return self.root_rule == "stop"
-
-    def _level(self) -> int:
-        """Return how many reference rows may be at least as unusual before a node counts as normal."""
-        return int(np.floor(self.tau_ * self._calibration.n_rows + 1e-9))
-
-    def _check_parameters(self) -> None:
-        check_count("depth", self.depth, least=1, also=("auto",))
-        check_count("n_neighbors", self.n_neighbors, least=1)
-        check_share("alpha", self.alpha, zero=False)
-        check_choice("imputation", self.imputation, IMPUTATIONS)
-        check_choice("scale", self.scale, ("minmax", None))
-        check_choice("root_rule", self.root_rule, _ROOT_RULES)
-        if self.n_jobs != -1:
-            check_count("n_jobs", self.n_jobs, least=1, also=(None, -1))
-        if self.tau is not None and self.false_alarm_rate is not None:
-            raise ParameterError(
-                f"Give tau or false_alarm_rate, not both: got tau={self.tau!r} and false_alarm_rate="
-                f"{self.false_alarm_rate!r}. tau is the rate of one node's test, false_alarm_rate that of a whole row."
-            )
-        for name in ("tau", "false_alarm_rate"):
-            if getattr(self, name) is not None:
-                check_share(name, getattr(self, name), zero=True)
-
-    def _choose_threshold(self) -> calibration.Threshold:
-        if self.tau is not None:
-            return calibration.rate_at(self._calibration, self.tree_, float(self.tau), stop_at_root=self._stops_at_root)
-        rate = _DEFAULT_RATE if self.false_alarm_rate is None else float(self.false_alarm_rate)
-        threshold = calibration.largest_tau(self._calibration, self.tree_, rate, stop_at_root=self._stops_at_root)
-        if threshold.tau == calibration.NOTHING_DECLARED:
-            warnings.warn(
-                f"{self._calibration.n_rows} reference rows are too few to promise a false-alarm rate of {rate:g} with "
-                f"{self.tree_.n_nodes} nodes: nothing will be declared. Give more clean rows, lower depth, or ask for "
-                "a higher rate.",
-                UserWarning,
-                stacklevel=3,
-            )
-        return threshold
+    def _fitted(self) -> Workshop:
+        check_is_fitted(self)
+        return self._workshop
 
     def _read(self, X: Any, *, reset: bool) -> tables.Table:
         """Read a table, and hold its columns against the reference's."""
@@ -377,56 +356,66 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
             raise ColumnsError(f"{error}\n{difference}".rstrip()) from None
         return table
 
-    def _suspects(self, X: Any) -> tuple[tables.Table, NDArray[np.float64]]:
-        """Return the table as read, and its rows as kernels want them."""
-        table = self._fitted()._read(X, reset=False)
-        tables.check_finite(table.values, table.names, "suspect")
-        return table, self._to_tree(table.values)
+    def _complete_rows(self, table: tables.Table) -> NDArray[np.float64]:
+        """Return the reference rows, finite and within range."""
+        values = table.values
+        if self.incomplete_reference == "drop":
+            values = np.ascontiguousarray(values[~np.isnan(values).any(axis=1)])
+        tables.check_finite(values, table.names, "reference", "set incomplete_reference='drop'")
+        if len(values):
+            tables.check_range(values, table.names)
+        return values
 
-    def _to_tree(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Scale values and put the attributes into the order of the tree."""
-        return np.ascontiguousarray(self._scaling.apply(values)[:, self.tree_.order])
+    def _suspects(self, X: Any) -> tuple[tables.Table, NDArray[np.float64]]:
+        """Return the table as read, and its rows as the stages want them."""
+        workshop = self._fitted()
+        table = self._read(X, reset=False)
+        tables.check_not_infinite(table.values, table.names, "suspect")
+        return table, workshop.to_tree(table.values)
+
+    def _mend_reference(self, X: Any) -> Mended:
+        """Mend the reference rows themselves, each left out of its own judgement."""
+        table, rows = self._suspects(X)
+        own = np.full(len(rows), -1)
+        complete = ~np.isnan(rows).any(axis=1)
+        own[complete] = np.arange(complete.sum())
+        return self._mend(table, rows, left_out=own)
+
+    def _mend(
+        self,
+        table: tables.Table,
+        rows: NDArray[np.float64],
+        *,
+        left_out: NDArray[np.int64] | None = None,
+        n_draws: int = 0,
+    ) -> Mended:
+        workshop = self._workshop
+        verdict = judge(workshop, node_counts(workshop, rows, left_out))
+        missing = np.isnan(rows)
+        found = verdict.mask & ~missing
+        filled = fill(
+            workshop.filler,
+            rows,
+            found | missing,
+            verdict.declared,
+            left_out=left_out,
+            n_draws=n_draws,
+            seed=workshop.settings.seed,
+            n_jobs=workshop.settings.n_jobs,
+        )
+        found, missing = self._to_columns(found), self._to_columns(missing)
+        gaps = found | missing
+        return Mended(
+            repaired=table.rebuilt(self._to_columns(filled.values), gaps),
+            mask=table.like(found),
+            corrupted=np.asarray(found.any(axis=1)),
+            missing=table.like(missing),
+            spread=table.like(self._to_columns(filled.spread)),
+            draws=[table.rebuilt(self._to_columns(draw), gaps) for draw in filled.draws],
+        )
 
     def _to_columns(self, in_tree_order: NDArray[Any]) -> NDArray[Any]:
         """Put attributes back into the order of the columns."""
         in_columns = np.empty_like(in_tree_order)
         in_columns[:, self.tree_.order] = in_tree_order
         return in_columns
-
-    def _judge(
-        self,
-        rows: NDArray[np.float64],
-        radii: NDArray[np.float64],
-        left_out: NDArray[np.int64] | None = None,
-    ) -> _Judged:
-        counts = self._calibration.counts(radii) if left_out is None else self._calibration.left_out_counts()
-        declared = declare(counts / self._calibration.n_rows, self.tree_, self.tau_, stop_at_root=self._stops_at_root)
-        filled = fill_from_siblings(
-            rows,
-            declared,
-            self.tree_,
-            self._packed,
-            self.reference_[:, self.tree_.order],
-            self._calibration.radii,
-            n_neighbors=self.n_neighbors,
-            imputation=self.imputation,
-            left_out=left_out,
-            n_jobs=self.n_jobs,
-        )
-        mask = attribute_mask(declared, self.tree_)
-        return _Judged(declared=declared, mask=self._to_columns(mask), filled=self._to_columns(filled))
-
-    def _mend_reference(self, X: Any) -> Mended:
-        """Mend the reference rows themselves, each left out of its own judgement."""
-        rows = self._to_tree(self.reference_)
-        judged = self._judge(rows, self._calibration.radii, left_out=np.arange(len(rows)))
-        return _in_kind(tables.read_table(X), judged)
-
-
-def _in_kind(table: tables.Table, judged: _Judged) -> Mended:
-    """Turn what was found into tables of the kind that came."""
-    return Mended(
-        repaired=table.rebuilt(judged.filled, judged.mask),
-        mask=table.like_mask(judged.mask),
-        corrupted=np.asarray(judged.mask.any(axis=1)),
-    )

@@ -4,7 +4,7 @@ Enters: NumPy arrays, nested lists, pandas, polars or pyarrow tables. Leaves: a 
 caller's object untouched) and, at the end, `Table.rebuilt`. Nothing behind this room knows what a data frame is.
 """
 
-from treemend.tables.checks import check_finite, check_range, describe_cells
+from treemend.tables.checks import check_finite, check_not_infinite, check_range, describe_cells
 from treemend.tables.columns import columns_difference
 from treemend.tables.reading import Table, read_table
 from treemend.tables.scaling import Scaling, learn_scaling
@@ -13,6 +13,7 @@ __all__ = [
     "Scaling",
     "Table",
     "check_finite",
+    "check_not_infinite",
     "check_range",
     "columns_difference",
     "describe_cells",

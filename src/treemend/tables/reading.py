@@ -58,13 +58,14 @@ class Table:
             columns.append(column)
         return _replace_columns(frame, columns)
 
-    def like_mask(self, mask: NDArray[np.bool_]) -> Any:
-        """Return a boolean table of the same kind, with the same names."""
+    def like(self, values: NDArray[Any]) -> Any:
+        """Return a table of the same kind with the same names, and other values: booleans or floats."""
         if isinstance(self.given, np.ndarray):
-            return mask
+            return values
         namespace = nw.get_native_namespace(self.given)
+        dtype = nw.Boolean if values.dtype == bool else nw.Float64
         columns = [
-            nw.new_series(name, np.ascontiguousarray(mask[:, position]), nw.Boolean, backend=namespace)
+            nw.new_series(name, np.ascontiguousarray(values[:, position]), dtype, backend=namespace)
             for position, name in enumerate(self.given.columns)
         ]
         return _replace_columns(self.given, columns)
