@@ -10,11 +10,20 @@ are weighed, ``scan`` and ``frozen`` weigh them, ``context`` holds it together a
 ``evidence`` sets the threshold, ``stretches`` draws what was found.
 """
 
+from treemend.refinement.context import EXPLANATIONS, CleanEvidence, Context, Weighed, learn_context, weigh
 from treemend.refinement.evidence import Tails, conformal_threshold, learn_tails, p_values
+from treemend.refinement.stretches import find_stretches
 
 __all__ = [
+    "EXPLANATIONS",
+    "CleanEvidence",
+    "Context",
     "Tails",
+    "Weighed",
     "conformal_threshold",
+    "find_stretches",
+    "learn_context",
     "learn_tails",
     "p_values",
+    "weigh",
 ]
