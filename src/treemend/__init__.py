@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from treemend import false_alarms
     from treemend.exceptions import ColumnsError, InputError, ParameterError, TreemendError
-    from treemend.mender import Mended, TreeMender
+    from treemend.mender import Mended, TreeMender, mend
 
 __version__ = "0.1.0"
 
@@ -21,6 +21,7 @@ __all__ = [
     "TreeMender",
     "TreemendError",
     "false_alarms",
+    "mend",
 ]
 
 _ROOM_OF = {
@@ -30,6 +31,7 @@ _ROOM_OF = {
     "ParameterError": "exceptions",
     "TreeMender": "mender",
     "TreemendError": "exceptions",
+    "mend": "mender",
 }
 
 

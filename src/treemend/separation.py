@@ -5,6 +5,8 @@ attributes, and for every row how far the threshold is from changing the verdict
 is only asked.
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,8 +16,10 @@ from treemend.tree import AttributeTree
 __all__ = ["attribute_mask", "declare", "turning_levels"]
 
 
-def declare(scores: NDArray[np.float64], tree: AttributeTree, tau: float, *, stop_at_root: bool) -> NDArray[np.bool_]:
-    """Return the nodes at which corruption is declared, rows x nodes."""
+def declare(
+    scores: NDArray[Any], tree: AttributeTree, tau: float | NDArray[Any], *, stop_at_root: bool
+) -> NDArray[np.bool_]:
+    """Return the nodes at which corruption is declared, rows x nodes; ``tau`` in the units of the scores."""
     return declared_nodes(scores <= tau, tree, stop_at_root=stop_at_root)
 
 
@@ -48,7 +52,5 @@ def turning_levels(
     from treemend.kernels.turning import find_turning_levels
 
     turning = np.empty(len(counts), dtype=np.int64)
-    find_turning_levels(
-        np.ascontiguousarray(counts), tree.left, tree.right, stop_at_root, level, n_levels, turning
-    )
+    find_turning_levels(np.ascontiguousarray(counts), tree.left, tree.right, stop_at_root, level, n_levels, turning)
     return turning

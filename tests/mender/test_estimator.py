@@ -54,7 +54,7 @@ def test_untouched_values_are_the_same_bits_and_inputs_never_change(rows, mender
 @pytest.mark.parametrize("donors", ["clean", "sibling"])
 def test_single_donors_give_reference_values_in_the_user_s_units(rows, donors, imputation):
     reference, suspects, _ = rows
-    mended = TreeMender(donors=donors, imputation=imputation).fit(reference).mend(suspects)
+    mended = TreeMender(donors=donors, imputation=imputation, refine=False).fit(reference).mend(suspects)
     for column in range(reference.shape[1]):
         assert np.isin(mended.repaired[mended.mask[:, column], column], reference[:, column]).all()
 
@@ -148,7 +148,7 @@ def test_tau_is_the_largest_within_the_rate(rows):
     chosen = TreeMender(false_alarm_rate=0.1).fit(reference)
     taus = np.arange(len(reference) + 1) / len(reference)
     larger = taus[taus > chosen.tau_ + 1e-9][:40]
-    assert all(TreeMender(tau=tau).fit(reference).reference_rate_ > 0.1 for tau in larger)
+    assert all(TreeMender(refine=False, tau=tau).fit(reference).reference_rate_ > 0.1 for tau in larger)
 
 
 def test_fit_transform_leaves_each_row_s_own_copy_out():
@@ -194,7 +194,7 @@ def test_data_frames(rows, mender):
 def test_other_columns_are_told_as_a_diff(change, line):
     frame = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 8)), columns=list("abcdefgh"))
     with pytest.raises(ColumnsError, match=re.escape(line)):
-        TreeMender(tau=0.05).fit(frame).mend(change(frame))
+        TreeMender(refine=False, tau=0.05).fit(frame).mend(change(frame))
 
 
 def test_wrong_number_of_attributes(mender):
@@ -205,9 +205,9 @@ def test_wrong_number_of_attributes(mender):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"tau": 0.1, "false_alarm_rate": 0.05}, "Give tau or false_alarm_rate, not both"),
-        ({"tau": 1.5}, "tau must be a number between 0 and 1, got 1.5"),
-        ({"tau": True}, "tau must be a number"),
+        ({"tau": 0.1, "false_alarm_rate": 0.05, "refine": False}, "Give tau or false_alarm_rate, not both"),
+        ({"tau": 1.5, "refine": False}, "tau must be a number between 0 and 1, got 1.5"),
+        ({"tau": True, "refine": False}, "tau must be a number"),
         ({"false_alarm_rate": -0.1}, "false_alarm_rate must be"),
         ({"false_alarm_rate": "low"}, "false_alarm_rate must be"),
         ({"alpha": 0}, "alpha must be a number above 0"),
@@ -219,6 +219,8 @@ def test_wrong_number_of_attributes(mender):
         ({"n_neighbors": None}, "n_neighbors must be an integer"),
         ({"imputation": "median"}, "imputation must be one of 'reconstruct', 'map', 'nearest', 'mean', 'draw'; got"),
         ({"donors": "friends"}, "donors must be one of 'clean', 'sibling'"),
+        ({"donors": "sibling", "imputation": "map"}, "donors='sibling' needs whole nodes"),
+        ({"refine": 1}, "refine must be True or False"),
         ({"donors": "sibling"}, "imputation='reconstruct' rebuilds a row from all of its clean attributes"),
         ({"incomplete_reference": True}, "incomplete_reference must be one of 'refuse', 'drop'"),
         ({"random_state": "lucky"}, "random_state must be an integer"),
@@ -271,7 +273,9 @@ def test_incomplete_reference_rows_are_dropped_on_request(rows, mender):
     assert np.isfinite(TreeMender(incomplete_reference="drop").fit_transform(holes)).all()
 
 
-@pytest.mark.parametrize("parameters", [{}, {"imputation": "mean"}, {"donors": "sibling", "imputation": "map"}])
+@pytest.mark.parametrize(
+    "parameters", [{}, {"imputation": "mean"}, {"donors": "sibling", "imputation": "map", "refine": False}]
+)
 def test_missing_values_are_filled_and_told_apart(rows, parameters):
     reference, suspects, _ = rows
     mender = TreeMender(**parameters).fit(reference)
@@ -335,13 +339,13 @@ def test_constant_attributes_and_identical_rows():
     reference[:, 2:4] = 7.0
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        mender = TreeMender(tau=0.05).fit(reference)
+        mender = TreeMender(refine=False, tau=0.05).fit(reference)
         suspects = reference[:3].copy()
         suspects[0, 2:4] = 300.0
         mended = mender.mend(suspects)
         assert mended.mask[0, 2:4].all()
         assert (mended.repaired[:, 2:4] == 7).all()
-        assert not TreeMender(tau=0.05).fit(np.ones((20, 4))).mend(np.ones((3, 4))).mask.any()
+        assert not TreeMender(refine=False, tau=0.05).fit(np.ones((20, 4))).mend(np.ones((3, 4))).mask.any()
 
 
 @pytest.mark.parametrize("alpha", [0.75, 1.0])
@@ -350,20 +354,20 @@ def test_constant_attributes_and_identical_rows():
 def test_values_beyond_float32_are_handled(alpha, scale, huge):
     rng = np.random.default_rng(0)
     reference = correlated_rows(rng, 100, 16)
-    mender = TreeMender(tau=0.02, alpha=alpha, scale=scale).fit(reference)
+    mender = TreeMender(refine=False, tau=0.02, alpha=alpha, scale=scale).fit(reference)
     suspects = correlated_rows(rng, 2, 16)
     suspects[1, 4:8] = huge
     mended = mender.mend(suspects)
     assert mended.mask[1, 4:8].all()
     assert np.isfinite(mended.repaired).all()
     assert np.isfinite(mender.score_nodes(suspects)).all()
-    large = TreeMender(tau=0.02, alpha=alpha, scale=scale).fit(reference * 1e200)
+    large = TreeMender(refine=False, tau=0.02, alpha=alpha, scale=scale).fit(reference * 1e200)
     assert np.array_equal(large.mend(suspects[:1] * 1e200).mask, mended.mask[:1])
 
 
 def test_one_attribute_cannot_be_localised():
     rng = np.random.default_rng(0)
-    mender = TreeMender(tau=0.05).fit(rng.normal(size=(50, 1)))
+    mender = TreeMender(refine=False, tau=0.05).fit(rng.normal(size=(50, 1)))
     assert not mender.mend(np.array([[100.0]])).mask.any()
 
 
@@ -380,8 +384,6 @@ def test_in_a_pipeline_and_a_grid_search(rows):
     y = np.r_[np.ones(100, dtype=int), -np.ones(len(suspects), dtype=int)]
     pipeline = make_pipeline(FunctionTransformer(), TreeMender(tau=0.02), LogisticRegression(max_iter=2000))
     assert pipeline.fit(X, y).predict(X).shape == (140,)
-    search = GridSearchCV(
-        TreeMender(tau=0.02), {"alpha": [0.5, 1.0], "tau": [0.01, 0.05]}, scoring="accuracy", cv=2
-    ).fit(X, y)
+    search = GridSearchCV(TreeMender(), {"alpha": [0.5, 1.0], "tau": [0.01, 0.05]}, scoring="accuracy", cv=2).fit(X, y)
     assert search.best_params_["alpha"] in (0.5, 1.0)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()

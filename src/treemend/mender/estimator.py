@@ -4,6 +4,7 @@ Enters: reference rows at `fit`, suspect rows afterwards. Leaves: see each metho
 """
 
 import warnings
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -12,15 +13,15 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, OutlierMixin, Tran
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from treemend import tables
-from treemend.calibration import NOTHING_DECLARED
 from treemend.exceptions import ColumnsError, InputError
 from treemend.imputation import fill
-from treemend.mender.judging import cleanness, judge, node_counts, offset
+from treemend.mender.cleaning import learn_cleaned
+from treemend.mender.judging import cleanness, judge, node_counts, offset, promises_nothing, touched_share
 from treemend.mender.knowledge import Workshop, learn
 from treemend.mender.parameters import check_choice, check_count
 from treemend.mender.result import Mended
 from treemend.mender.settings import settle
-from treemend.tree import AttributeTree, lay_out
+from treemend.tree import AttributeTree, Part, grid_shape, lay_out
 
 __all__ = ["TreeMender"]
 
@@ -45,7 +46,8 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         Share of a node's attributes that counts in a distance, the closest ones. Below 1, a few foreign values do not
         make a whole node unusual, which localises better; 1 is the Euclidean distance.
     tau : float, optional
-        False-alarm rate of a single node's test. Give it or ``false_alarm_rate``, not both.
+        False-alarm rate of a single node's test. The published search alone then decides which rows are touched, and
+        ``refine`` moves the borders of what it finds. Give it or ``false_alarm_rate``, not both.
     false_alarm_rate : float, optional
         Share of clean rows that may be touched; 0.05 if ``tau`` is not given.
     donors : "clean" or "sibling", default="clean"
@@ -55,11 +57,16 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         What fills a gap. "reconstruct": the combination of reference rows that best rebuilds the clean attributes.
         Of the K nearest donors, "map" takes the most usual, "nearest" the nearest, "mean" their mean, "draw" one at
         random.
+    refine : bool, default=True
+        Judge every stretch given the rest of its row, too: finds what the search cannot see (a stretch of another row,
+        a shift, values that stand still), and the borders of what it finds. False leaves the published search alone.
     scale : "minmax" or None, default="minmax"
         "minmax" measures each attribute in units of its range in the reference. None takes values as they are.
     root_rule : "continue" or "stop", default="continue"
         What the search does when the whole row and both its halves are unusual: go on into the halves, or stop as the
         paper's listing says.
+    clean_reference : bool, default=False
+        Find corrupted rows of the reference first, in rounds, and set them aside; needs ``refine=True``.
     incomplete_reference : "refuse" or "drop", default="refuse"
         What to do with reference rows that hold NaN.
     random_state : int, RandomState or None, default=0
@@ -79,7 +86,9 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
     reference_rate_ : float
         Share of the reference rows, each judged by the others, that the search touches at ``tau_``.
     reference_ : ndarray, reference rows x attributes
-        The reference rows as they came, as float64.
+        The reference rows that were learnt from, as they came, as float64.
+    set_aside_ : ndarray of int
+        Numbers of the reference rows that ``clean_reference`` took for corrupted.
     n_features_in_ : int
         Number of attributes.
     feature_names_in_ : ndarray of str
@@ -104,7 +113,7 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
     >>> mended.corrupted
     array([False,  True, False])
     >>> np.flatnonzero(mended.mask[1])
-    array([ 8,  9, 10, 11])
+    array([ 8,  9, 10, 11, 12, 13, 14, 15])
     """
 
     def __init__(
@@ -118,8 +127,10 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         false_alarm_rate: float | None = None,
         donors: str = "clean",
         imputation: str = "reconstruct",
+        refine: bool = True,
         scale: str | None = "minmax",
         root_rule: str = "continue",
+        clean_reference: bool = False,
         incomplete_reference: str = "refuse",
         random_state: Any = 0,
         n_jobs: int | None = None,
@@ -132,8 +143,10 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         self.false_alarm_rate = false_alarm_rate
         self.donors = donors
         self.imputation = imputation
+        self.refine = refine
         self.scale = scale
         self.root_rule = root_rule
+        self.clean_reference = clean_reference
         self.incomplete_reference = incomplete_reference
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -160,7 +173,8 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         Examples
         --------
         >>> TreeMender.as_published(0.016, depth=6)
-        TreeMender(depth=6, donors='sibling', imputation='map', scale=None, tau=0.016)
+        TreeMender(depth=6, donors='sibling', imputation='map', refine=False,
+                   scale=None, tau=0.016)
         """
         return cls(
             tau=tau,
@@ -170,6 +184,7 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
             imputation=imputation,
             layout="sequence",
             donors="sibling",
+            refine=False,
             scale=None,
             root_rule="continue",
         )
@@ -188,19 +203,25 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         check_choice("incomplete_reference", self.incomplete_reference, ("refuse", "drop"))
         table = self._read(X, reset=True)
         settings = settle(self.get_params(deep=False), table.values.shape[1])
-        values = self._complete_rows(table)
+        complete = self._complete(table)
+        values = np.ascontiguousarray(table.values[complete])
         if len(values) < settings.n_neighbors + 2:
             raise InputError(
                 f"The reference must have at least n_neighbors + 2 = {settings.n_neighbors + 2} rows, got n_samples = "
                 f"{len(values)}. Give more clean rows, or lower n_neighbors."
             )
-        part = lay_out(self.layout, values.shape[1], names=table.names, reference=lambda: values)
-        self._workshop = learn(values, part, settings)
-        if self.tau_ == NOTHING_DECLARED:
+        self._set_aside = np.empty(0, dtype=np.int64)
+        learning = (values, partial(self._lay_out, table.names), grid_shape(self.layout), settings)
+        if self.clean_reference:
+            cleaned = learn_cleaned(*learning)
+            self._workshop, self._set_aside = cleaned.workshop, np.flatnonzero(complete)[~cleaned.kept]
+        else:
+            self._workshop = learn(values, learning[1](values), *learning[2:])
+        if promises_nothing(self._workshop):
             warnings.warn(
                 f"{len(values)} reference rows are too few to promise a false-alarm rate of "
-                f"{settings.false_alarm_rate:g} with {self.tree_.n_nodes} nodes: nothing will be declared. Give more "
-                "clean rows, lower depth, or ask for a higher rate.",
+                f"{settings.false_alarm_rate:g}: nothing will be declared. Give more clean rows, or ask for a higher "
+                "rate.",
                 UserWarning,
                 stacklevel=2,
             )
@@ -218,13 +239,19 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
 
     @property
     def reference_rate_(self) -> float:
-        """Share of the reference rows, each judged by the others, that the search touches."""
-        return self._fitted().knowledge.threshold.rate
+        """Share of the reference rows, each judged by the others, that are found corrupted."""
+        return touched_share(self._fitted())
 
     @property
     def reference_(self) -> NDArray[np.float64]:
-        """The reference rows as they came."""
+        """The reference rows that were learnt from, as they came."""
         return self._fitted().knowledge.reference
+
+    @property
+    def set_aside_(self) -> NDArray[np.int64]:
+        """Numbers of the reference rows that ``clean_reference`` took for corrupted."""
+        self._fitted()
+        return self._set_aside
 
     def mend(self, X: Any, *, n_draws: int = 0) -> Mended:
         """Find and repair what was overwritten, and fill what is missing.
@@ -243,6 +270,20 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         """
         check_count("n_draws", n_draws, least=0)
         return self._mend(*self._suspects(X), n_draws=n_draws)
+
+    def fit_mend(self, X: Any, y: Any = None, *, n_draws: int = 0) -> Mended:
+        """Learn from rows and mend them, each judged and repaired by the others.
+
+        Parameters
+        ----------
+        X : array-like or data frame, rows x attributes
+            Reference rows.
+        y : ignored
+        n_draws : int, default=0
+            Number of random completions, for multiple imputation.
+        """
+        check_count("n_draws", n_draws, least=0)
+        return self.fit(X, y)._mend_reference(X, n_draws=n_draws)
 
     def transform(self, X: Any) -> NDArray[np.floating[Any]]:
         """Return the repaired rows as an array.
@@ -265,7 +306,7 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         **fit_params : ignored
         """
         del fit_params
-        return np.asarray(self.fit(X, y)._mend_reference(X).repaired)
+        return np.asarray(self.fit_mend(X, y).repaired)
 
     def fit_predict(self, X: Any, y: Any = None, **fit_params: Any) -> NDArray[np.int64]:
         """Learn from rows and return +1 for clean and -1 for corrupted ones, each judged by the others.
@@ -278,7 +319,7 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         **fit_params : ignored
         """
         del fit_params
-        return np.where(self.fit(X, y)._mend_reference(X).corrupted, -1, 1)
+        return np.where(self.fit_mend(X, y).corrupted, -1, 1)
 
     def localize(self, X: Any) -> NDArray[np.bool_]:
         """Return True where a value was judged corrupted, rows x attributes.
@@ -289,7 +330,7 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
             Suspect rows.
         """
         _, rows = self._suspects(X)
-        return self._to_columns(judge(self._workshop, node_counts(self._workshop, rows)).mask)
+        return self._to_columns(judge(self._workshop, rows).mask & ~np.isnan(rows))
 
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Return +1 for clean and -1 for corrupted rows.
@@ -313,7 +354,10 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         return node_counts(self._workshop, rows) / self._workshop.calibration.n_rows
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
-        """Return how clean each row is: the ``tau`` at which its verdict turns; higher is cleaner.
+        """Return how clean each row is; higher is cleaner.
+
+        The log of how often a clean row has as much evidence against it; with ``refine=False`` or a given ``tau``, the
+        ``tau`` at which the search's verdict turns.
 
         Parameters
         ----------
@@ -321,7 +365,7 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
             Suspect rows.
         """
         _, rows = self._suspects(X)
-        return cleanness(self._workshop, node_counts(self._workshop, rows))
+        return cleanness(self._workshop, rows)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return `score_samples` minus the offset: below 0 for rows found corrupted, above 0 for clean ones.
@@ -356,15 +400,19 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
             raise ColumnsError(f"{error}\n{difference}".rstrip()) from None
         return table
 
-    def _complete_rows(self, table: tables.Table) -> NDArray[np.float64]:
-        """Return the reference rows, finite and within range."""
-        values = table.values
+    def _complete(self, table: tables.Table) -> NDArray[np.bool_]:
+        """Return the reference rows to learn from; refuse what cannot be learnt from."""
+        complete = np.ones(len(table.values), dtype=bool)
         if self.incomplete_reference == "drop":
-            values = np.ascontiguousarray(values[~np.isnan(values).any(axis=1)])
-        tables.check_finite(values, table.names, "reference", "set incomplete_reference='drop'")
-        if len(values):
-            tables.check_range(values, table.names)
-        return values
+            complete = ~np.any(np.isnan(table.values), axis=1)
+        kept = table.values[complete]
+        tables.check_finite(kept, table.names, "reference", "set incomplete_reference='drop'")
+        if len(kept):
+            tables.check_range(kept, table.names)
+        return complete
+
+    def _lay_out(self, names: tuple[str, ...] | None, values: NDArray[np.float64]) -> Part:
+        return lay_out(self.layout, values.shape[1], names=names, reference=lambda: values)
 
     def _suspects(self, X: Any) -> tuple[tables.Table, NDArray[np.float64]]:
         """Return the table as read, and its rows as the stages want them."""
@@ -373,13 +421,16 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         tables.check_not_infinite(table.values, table.names, "suspect")
         return table, workshop.to_tree(table.values)
 
-    def _mend_reference(self, X: Any) -> Mended:
+    def _mend_reference(self, X: Any, *, n_draws: int = 0) -> Mended:
         """Mend the reference rows themselves, each left out of its own judgement."""
         table, rows = self._suspects(X)
+        learnt = np.ones(len(rows), dtype=bool)
+        if self.incomplete_reference == "drop":
+            learnt = ~np.any(np.isnan(rows), axis=1)
+        learnt[self._set_aside] = False
         own = np.full(len(rows), -1)
-        complete = ~np.isnan(rows).any(axis=1)
-        own[complete] = np.arange(complete.sum())
-        return self._mend(table, rows, left_out=own)
+        own[learnt] = np.arange(np.count_nonzero(learnt))
+        return self._mend(table, rows, left_out=own, n_draws=n_draws)
 
     def _mend(
         self,
@@ -390,7 +441,7 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         n_draws: int = 0,
     ) -> Mended:
         workshop = self._workshop
-        verdict = judge(workshop, node_counts(workshop, rows, left_out))
+        verdict = judge(workshop, rows, left_out)
         missing = np.isnan(rows)
         found = verdict.mask & ~missing
         filled = fill(

@@ -4,7 +4,7 @@ Enters: reference rows and settings. Leaves: `Knowledge`, the least that has to 
 `Workshop`, with everything that can be made again from it laid out for work.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from treemend.calibration import Calibration, Threshold, calibrate, largest_tau,
 from treemend.imputation import Filler, Reconstruction, learn_reconstruction
 from treemend.kernels import PackedReference, left_out_radii, pack
 from treemend.mender.settings import Settings
+from treemend.mender.weighing import Bench, Scales, learn_scales
 from treemend.tables import Scaling, learn_scaling
 from treemend.tree import AttributeTree, Part, build_tree
 
@@ -35,6 +36,10 @@ class Knowledge:
         Of the search.
     reconstruction : Reconstruction or None
         For ``imputation="reconstruct"``.
+    grid : tuple of int or None
+        Height, width and channels, if the layout is a grid.
+    scales : Scales or None
+        For ``refine=True``.
     """
 
     reference: NDArray[np.float64]
@@ -43,6 +48,8 @@ class Knowledge:
     radii: NDArray[np.float64]
     threshold: Threshold
     reconstruction: Reconstruction | None
+    grid: tuple[int, int, int] | None
+    scales: Scales | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +61,7 @@ class Workshop:
     packed: PackedReference
     calibration: Calibration
     filler: Filler
+    bench: Bench
 
     @property
     def tree(self) -> AttributeTree:
@@ -69,7 +77,7 @@ class Workshop:
         return int(np.floor(self.knowledge.threshold.tau * self.calibration.n_rows + 1e-9))
 
 
-def learn(values: NDArray[np.float64], part: Part, settings: Settings) -> Workshop:
+def learn(values: NDArray[np.float64], part: Part, grid: tuple[int, int, int] | None, settings: Settings) -> Workshop:
     """Learn from reference rows.
 
     Parameters
@@ -78,6 +86,8 @@ def learn(values: NDArray[np.float64], part: Part, settings: Settings) -> Worksh
         Finite.
     part : Part
         All attributes, as they lie.
+    grid : tuple of int or None
+        Height, width and channels, if the layout is a grid.
     settings : Settings
     """
     tree = build_tree(part, settings.depth)
@@ -89,15 +99,13 @@ def learn(values: NDArray[np.float64], part: Part, settings: Settings) -> Worksh
     reconstruction = None
     if settings.imputation == "reconstruct":
         reconstruction = learn_reconstruction(scaled, seed=settings.seed, n_jobs=settings.n_jobs)
-    knowledge = Knowledge(
-        reference=values,
-        scaling=scaling,
-        tree=tree,
-        radii=radii,
-        threshold=_choose_threshold(calibration, tree, settings),
-        reconstruction=reconstruction,
-    )
-    return _laid_out(knowledge, settings, scaled, packed, calibration)
+    threshold = _choose_threshold(calibration, tree, settings)
+    knowledge = Knowledge(values, scaling, tree, radii, threshold, reconstruction, grid, scales=None)
+    workshop = _laid_out(knowledge, settings, scaled, packed, calibration)
+    if not settings.refine or tree.n_features == 1:
+        return workshop
+    scales = learn_scales(workshop.bench, calibration.left_out_counts(), seed=settings.seed)
+    return replace(workshop, knowledge=replace(knowledge, scales=scales))
 
 
 def open_workshop(knowledge: Knowledge, settings: Settings) -> Workshop:
@@ -128,7 +136,20 @@ def _laid_out(
         imputation=settings.imputation,
         n_neighbors=settings.n_neighbors,
     )
-    return Workshop(knowledge, settings, packed, calibration, filler)
+    low = scaled.min(axis=0)
+    span = scaled.max(axis=0) - low
+    bench = Bench(
+        filler=filler,
+        tree=tree,
+        grid=knowledge.grid,
+        tau=knowledge.threshold.tau,
+        stop_at_root=settings.stop_at_root,
+        n_reference=calibration.n_rows,
+        unit_offset=low,
+        unit_width=np.where(span > 0, span, 1.0),
+        n_jobs=settings.n_jobs,
+    )
+    return Workshop(knowledge, settings, packed, calibration, filler, bench)
 
 
 def _to_tree(values: NDArray[np.float64], scaling: Scaling, tree: AttributeTree) -> NDArray[np.float64]:

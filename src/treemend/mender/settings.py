@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 
 from treemend.exceptions import ParameterError
 from treemend.imputation import DONORS, IMPUTATIONS
-from treemend.mender.parameters import check_choice, check_count, check_share
+from treemend.mender.parameters import check_choice, check_count, check_flag, check_share
 from treemend.tree import default_depth
 
 __all__ = ["Settings", "settle"]
@@ -34,6 +34,7 @@ class Settings:
     false_alarm_rate: float | None
     donors: str
     imputation: str
+    refine: bool
     stop_at_root: bool
     scale: str | None
     seed: int
@@ -55,6 +56,8 @@ def settle(given: Mapping[str, Any], n_features: int) -> Settings:
     check_share("alpha", given["alpha"], zero=False)
     check_choice("donors", given["donors"], DONORS)
     check_choice("imputation", given["imputation"], IMPUTATIONS)
+    check_flag("refine", given["refine"])
+    check_flag("clean_reference", given["clean_reference"])
     check_choice("scale", given["scale"], ("minmax", None))
     check_choice("root_rule", given["root_rule"], ("continue", "stop"))
     if given["n_jobs"] != -1:
@@ -64,6 +67,13 @@ def settle(given: Mapping[str, Any], n_features: int) -> Settings:
             "imputation='reconstruct' rebuilds a row from all of its clean attributes and so needs donors='clean'; got "
             "donors='sibling'. With donors='sibling', choose 'map', 'nearest', 'mean' or 'draw'."
         )
+    if given["donors"] == "sibling" and given["refine"]:
+        raise ParameterError(
+            "donors='sibling' needs whole nodes of the tree, and refine=True finds stretches that are none. Choose "
+            "donors='clean', or refine=False."
+        )
+    if given["clean_reference"] and not given["refine"]:
+        raise ParameterError("clean_reference=True judges reference rows by their context and so needs refine=True.")
     tau, rate = _one_rate(given["tau"], given["false_alarm_rate"])
     depth = default_depth(n_features) if given["depth"] == "auto" else int(given["depth"])
     return Settings(
@@ -74,6 +84,7 @@ def settle(given: Mapping[str, Any], n_features: int) -> Settings:
         false_alarm_rate=rate,
         donors=given["donors"],
         imputation=given["imputation"],
+        refine=given["refine"],
         stop_at_root=given["root_rule"] == "stop",
         scale=given["scale"],
         seed=_seed(given["random_state"]),
