@@ -37,8 +37,8 @@ class Findings:
         Standard deviation of the donors' values where something was put back, NaN elsewhere.
     row_scores : ndarray, one a row, optional
         How clean each row is; higher is cleaner, as ``score_samples`` says it.
-    row_ids : sequence of str, optional
-        Names of the rows; their numbers by default.
+    row_ids : sequence, optional
+        Names of the rows, of any kind that can be told as text; their numbers by default.
     names : sequence of str, optional
         Names of the attributes; their numbers, or pixels, by default.
     node_scores : callable or ndarray of rows x nodes, optional
@@ -64,7 +64,7 @@ class Findings:
     missing: NDArray[np.bool_] | None = None
     spread: NDArray[np.float64] | None = None
     row_scores: NDArray[np.float64] | None = None
-    row_ids: Sequence[str] | None = None
+    row_ids: Sequence[object] | None = None
     names: Sequence[str] | None = None
     node_scores: NodeScores | NDArray[np.float64] | None = None
     grid: tuple[int, ...] | None = None
