@@ -128,7 +128,7 @@ def test_most_hit_attributes():
 
 def test_names_default_to_pixels_or_numbers():
     assert summarise(some_findings(4, 6, grid=(2, 3)))["attributes"]["names"][5] == "pixel 1, 2"
-    assert summarise(some_findings(4, 6))["attributes"]["names"][5] == "5"
+    assert summarise(some_findings(4, 6))["attributes"]["names"][5] == "attribute 5"
 
 
 def test_nothing_found():

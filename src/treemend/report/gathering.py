@@ -189,7 +189,7 @@ def _names(findings: Findings) -> list[str]:
         return [str(name) for name in findings.names]
     if findings.grid is not None:
         return [f"pixel {', '.join(map(str, place))}" for place in np.ndindex(*findings.grid)]
-    return [str(column) for column in range(findings.tree.n_features)]
+    return [f"attribute {column}" for column in range(findings.tree.n_features)]
 
 
 def _shown(values: NDArray[np.float64] | None, columns: NDArray[np.int64]) -> list[float | int | None] | None:

@@ -309,7 +309,7 @@
     Plotly.react(box, traces, layout(narrow() ? 270 : 310, {
       shapes: [...record.found.map(shade("rgba(213,94,0,.14)")), ...record.missing.map(shade("rgba(86,180,233,.25)"))],
       xaxis: placeAxis(box, { title: { text: attributes.columns ? "attribute, in the order of the tree" : "attribute", standoff: 8 } }),
-      yaxis: axis({ title: { text: state.units === "plain" ? "value" : "0: lowest, 1: highest in the reference", standoff: 6 }, nticks: 6 }),
+      yaxis: axis({ title: { text: state.units === "plain" ? "value" : "share of the range", standoff: 6 }, nticks: 6 }),
     }), CONFIG);
     box.setAttribute("aria-label",
       `Values of row ${clip(record.id, 80)}: ${record.found.map(([start, stop]) => span(start, stop)).join(", ") || "nothing"} replaced`);
@@ -499,6 +499,7 @@
   // ---- start
   if (attributes.columns)
     byId("order-words").textContent = "Attributes stand in the order of the tree, which puts neighbours side by side; rows are counted from 0.";
+  if (coarse) byId("map-hint").textContent = "Tap a mark to see its row.";
   byId("units").hidden = !ranged || Boolean(grid);
   if (ranged && !grid) {
     const widths = high.map((top, index) => top - low[index]).filter((one) => one > 0);

@@ -5,7 +5,7 @@ throughout, so that every node, and most of what was found, is one stretch; a pl
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,24 +17,26 @@ from treemend.report.words import why
 
 __all__ = ["RankedRow", "record_rows"]
 
+Rank: TypeAlias = tuple[int, float, int, int]
+
 
 @dataclass(frozen=True, eq=False)
 class RankedRow:
     """A row's record, and its rank: found before filled before untouched, then the least clean, then the most hit."""
 
-    rank: tuple[int, float, int, int]
+    rank: Rank
     record: dict[str, Any]
 
 
-def ranks(findings: Findings, first_row: int) -> list[tuple[int, float, int, int]]:
-    """Return the rank of every row; smaller is worse."""
+def worst_rows(findings: Findings, first_row: int, at_most: int) -> list[tuple[Rank, int]]:
+    """Return the ranks and numbers of the worst rows, the worst first."""
     n_found = findings.mask.sum(axis=1)
     n_missing = findings.only_missing.sum(axis=1)
     kind = np.where(n_found > 0, 0, np.where(n_missing > 0, 1, 2))
     scores = np.zeros(findings.n_rows) if findings.row_scores is None else np.nan_to_num(findings.row_scores)
     hit = -(n_found + n_missing)
-    rows = np.arange(first_row, first_row + findings.n_rows)
-    return list(zip(kind.tolist(), scores.tolist(), hit.tolist(), rows.tolist(), strict=True))
+    worst = np.lexsort((hit, scores, kind))[:at_most].tolist()
+    return [((int(kind[row]), float(scores[row]), int(hit[row]), first_row + row), row) for row in worst]
 
 
 def record_rows(
@@ -44,7 +46,7 @@ def record_rows(
     places: NDArray[np.int64],
     *,
     at_most: int,
-    before: tuple[int, float, int, int] | None,
+    before: Rank | None,
 ) -> list[RankedRow]:
     """Make the records of the worst rows.
 
@@ -62,10 +64,8 @@ def record_rows(
     before : tuple, optional
         Only rows that rank before this one are of interest.
     """
-    ranked = sorted(
-        (rank, row) for row, rank in enumerate(ranks(findings, first_row)) if before is None or rank < before
-    )
-    worst = ranked[:at_most]
+    ranked = worst_rows(findings, first_row, at_most)
+    worst = [(rank, row) for rank, row in ranked if before is None or rank < before]
     rows = np.array([row for _, row in worst], dtype=np.int64)
     scores = findings.scores_of(rows) if len(rows) else None
     return [
