@@ -18,7 +18,7 @@
   const number = (value) => {
     if (value === null || value === undefined) return "none";
     const size = Math.abs(value);
-    return size !== 0 && (size < 1e-3 || size >= 1e7) ? value.toExponential(2) : String(+value.toPrecision(5));
+    return size !== 0 && (size < 1e-4 || size >= 1e7) ? value.toExponential(2) : String(+value.toPrecision(5));
   };
   const many = (count, word) => `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
   const nameAt = (place) => {
