@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: demo test check lint types imports format pictures benchmark clean help
+.PHONY: demo test check lint types imports format pictures screenshots benchmark clean help
 
 help:            ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 18
@@ -38,6 +38,9 @@ format: $(VENV)/.installed            ## put the source into its form
 
 pictures: $(VENV)/.installed            ## draw the pictures of docs/
 	$(BIN)/python docs/draw_pictures.py
+
+screenshots: $(VENV)/.installed            ## take the pictures of the report; needs Chromium
+	$(BIN)/python docs/draw_report.py
 
 benchmark: $(VENV)/.installed            ## speed ratios against scikit-learn and NumPy
 	$(BIN)/python benchmarks/speed

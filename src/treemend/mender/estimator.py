@@ -16,6 +16,7 @@ from treemend import tables
 from treemend.exceptions import ColumnsError, InputError
 from treemend.imputation import fill
 from treemend.mender.cleaning import learn_cleaned
+from treemend.mender.evidence import Evidence
 from treemend.mender.judging import cleanness, judge, node_counts, offset, promises_nothing, touched_share
 from treemend.mender.knowledge import Workshop, learn
 from treemend.mender.parameters import check_choice, check_count
@@ -455,14 +456,16 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
             n_jobs=workshop.settings.n_jobs,
         )
         found, missing = self._to_columns(found), self._to_columns(missing)
+        values, spread = self._to_columns(filled.values), self._to_columns(filled.spread)
         gaps = found | missing
         return Mended(
-            repaired=table.rebuilt(self._to_columns(filled.values), gaps),
+            repaired=table.rebuilt(values, gaps),
             mask=table.like(found),
             corrupted=np.asarray(found.any(axis=1)),
             missing=table.like(missing),
-            spread=table.like(self._to_columns(filled.spread)),
+            spread=table.like(spread),
             draws=[table.rebuilt(self._to_columns(draw), gaps) for draw in filled.draws],
+            _evidence=Evidence(workshop, table, values, found, missing, spread, left_out),
         )
 
     def _to_columns(self, in_tree_order: NDArray[Any]) -> NDArray[Any]:
