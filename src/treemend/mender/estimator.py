@@ -3,9 +3,10 @@
 Enters: reference rows at `fit`, suspect rows afterwards. Leaves: see each method.
 """
 
+import os
 import warnings
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from treemend import calibration, tables
 from treemend.exceptions import ColumnsError, InputError, ParameterError
 from treemend.imputation import IMPUTATIONS, fill_from_siblings
 from treemend.kernels import left_out_radii, node_radii, pack
+from treemend.mender import saving
 from treemend.mender.parameters import check_choice, check_count, check_share
 from treemend.mender.result import Mended
 from treemend.separation import attribute_mask, declare, turning_levels
@@ -310,6 +312,32 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
             Suspect rows.
         """
         return self.score_samples(X) - self.offset_
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted mender to a model file; one that is there already is replaced, whole or not at all.
+
+        Parameters
+        ----------
+        path : path
+            Where to; the usual ending is ``.safetensors``.
+
+        Notes
+        -----
+        The file holds the reference rows, the parameters, the column names and what was learnt, with checksums. Nothing
+        in it is code, and nothing is executed when it is read.
+        """
+        saving.save(self._fitted(), path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a mender that `save` wrote; it gives the same bits.
+
+        Parameters
+        ----------
+        path : path
+            The model file. One that is truncated, altered, or of a newer version is a `ModelFileError`.
+        """
+        return cast(Self, saving.load(cls, path))
 
     @property
     def offset_(self) -> float:
