@@ -5,6 +5,7 @@ Enters: reference rows at `fit`, suspect rows afterwards. Leaves: see each metho
 
 import os
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self, cast
 
@@ -18,7 +19,7 @@ from treemend.exceptions import ColumnsError, InputError, ParameterError
 from treemend.imputation import IMPUTATIONS, fill_from_siblings
 from treemend.kernels import left_out_radii, node_radii, pack
 from treemend.mender import saving
-from treemend.mender.parameters import check_choice, check_count, check_share
+from treemend.mender.parameters import check_choice, check_count, check_names, check_share
 from treemend.mender.result import Mended
 from treemend.separation import attribute_mask, declare, turning_levels
 from treemend.tree import build_tree, default_depth, lay_out
@@ -65,6 +66,9 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
     root_rule : "continue" or "stop", default="continue"
         What the search does when the whole row and both its halves are unusual: go on into the halves, or stop as the
         paper's listing says.
+    passthrough : sequence of column names, default=()
+        Columns of data frames that are no attributes (ids, timestamps): they may be of any type, are not looked at, and
+        come back untouched in the repaired table. The reference must have them, suspect tables may.
     n_jobs : int, optional
         Number of threads. None takes every core this process may use, or one inside a joblib or Dask worker; -1 takes
         every core.
@@ -119,6 +123,7 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         imputation: str = "map",
         scale: str | None = "minmax",
         root_rule: str = "continue",
+        passthrough: Sequence[Any] = (),
         n_jobs: int | None = None,
     ) -> None:
         self.layout = layout
@@ -130,6 +135,7 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         self.imputation = imputation
         self.scale = scale
         self.root_rule = root_rule
+        self.passthrough = passthrough
         self.n_jobs = n_jobs
 
     @classmethod
@@ -223,8 +229,7 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         X : array-like or data frame, rows x attributes
             Suspect rows.
         """
-        mended = self.mend(X)
-        return np.asarray(mended.repaired)
+        return self._as_array(self.mend(X))
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> NDArray[np.floating[Any]]:
         """Learn from rows and return them repaired, each judged and repaired by the others.
@@ -237,7 +242,7 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         **fit_params : ignored
         """
         del fit_params
-        return np.asarray(self.fit(X, y)._mend_reference(X).repaired)
+        return self._as_array(self.fit(X, y)._mend_reference(X))
 
     def fit_predict(self, X: Any, y: Any = None, **fit_params: Any) -> NDArray[np.int64]:
         """Learn from rows and return +1 for clean and -1 for corrupted ones, each judged by the others.
@@ -363,6 +368,7 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         check_choice("imputation", self.imputation, IMPUTATIONS)
         check_choice("scale", self.scale, ("minmax", None))
         check_choice("root_rule", self.root_rule, _ROOT_RULES)
+        check_names("passthrough", self.passthrough)
         if self.n_jobs != -1:
             check_count("n_jobs", self.n_jobs, least=1, also=(None, -1))
         if self.tau is not None and self.false_alarm_rate is not None:
@@ -391,9 +397,9 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
 
     def _read(self, X: Any, *, reset: bool) -> tables.Table:
         """Read a table, and hold its columns against the reference's."""
-        table = tables.read_table(X)
+        table = tables.read_table(X, self.passthrough, all_there=reset)
         try:
-            validate_data(self, X if table.names else table.values, reset=reset, skip_check_array=True)
+            validate_data(self, table.attributes if table.names else table.values, reset=reset, skip_check_array=True)
         except ValueError as error:
             expected = list(getattr(self, "feature_names_in_", []))
             difference = tables.columns_difference(expected, table.names or []) if expected and table.names else ""
@@ -443,7 +449,11 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         """Mend the reference rows themselves, each left out of its own judgement."""
         rows = self._to_tree(self.reference_)
         judged = self._judge(rows, self._calibration.radii, left_out=np.arange(len(rows)))
-        return _in_kind(tables.read_table(X), judged)
+        return _in_kind(tables.read_table(X, self.passthrough), judged)
+
+    def _as_array(self, mended: Mended) -> NDArray[np.floating[Any]]:
+        """Return the repaired attributes, without the columns that were passed through."""
+        return np.asarray(tables.attributes_only(mended.repaired, self.passthrough))
 
 
 def _in_kind(table: tables.Table, judged: _Judged) -> Mended:
