@@ -107,7 +107,8 @@ class ArrowSource:
         with open(self.label, "rb") as file:
             if self._family == "parquet":
                 # A buffer for each column instead of whole column chunks: a row group may be as large as the file.
-                yield from parquet.ParquetFile(file, buffer_size=_READ_AHEAD).iter_batches(length, use_threads=False)
+                reader = parquet.ParquetFile(file, buffer_size=_READ_AHEAD, pre_buffer=False)
+                yield from reader.iter_batches(length, use_threads=False)
                 return
             reader = ipc.open_file(file)
             for index in range(reader.num_record_batches):
