@@ -16,7 +16,7 @@ if TYPE_CHECKING:
         ParameterError,
         TreemendError,
     )
-    from treemend.mender import Mended, TreeMender
+    from treemend.mender import Mended, TreeMender, mend
 
 __version__ = "0.1.0"
 
@@ -30,6 +30,7 @@ __all__ = [
     "TreeMender",
     "TreemendError",
     "false_alarms",
+    "mend",
 ]
 
 _ROOM_OF = {
@@ -41,6 +42,7 @@ _ROOM_OF = {
     "ParameterError": "exceptions",
     "TreeMender": "mender",
     "TreemendError": "exceptions",
+    "mend": "mender",
 }
 
 

@@ -143,8 +143,8 @@ def fit_theta(
     Examples
     --------
     >>> import numpy as np
-    >>> from treemend.tree import Stretch, build_tree
-    >>> tree = build_tree(Stretch(0, 4), depth=2)
+    >>> from treemend.tree import build_tree, lay_out
+    >>> tree = build_tree(lay_out("sequence", 4), depth=2)
     >>> labels = np.repeat([[True], [False]], tree.n_nodes, axis=1)
     >>> round(fit_theta(labels, tree), 3)
     1.0

@@ -5,6 +5,8 @@ attributes, and for every row how far the threshold is from changing the verdict
 is only asked.
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,8 +16,10 @@ from treemend.tree import AttributeTree
 __all__ = ["attribute_mask", "declare", "turning_levels"]
 
 
-def declare(scores: NDArray[np.float64], tree: AttributeTree, tau: float, *, stop_at_root: bool) -> NDArray[np.bool_]:
-    """Return the nodes at which corruption is declared, rows x nodes."""
+def declare(
+    scores: NDArray[Any], tree: AttributeTree, tau: float | NDArray[Any], *, stop_at_root: bool
+) -> NDArray[np.bool_]:
+    """Return the nodes at which corruption is declared, rows x nodes; ``tau`` in the units of the scores."""
     return declared_nodes(scores <= tau, tree, stop_at_root=stop_at_root)
 
 
@@ -45,21 +49,8 @@ def turning_levels(
     n_levels : int
         One above the highest level.
     """
+    from treemend.kernels.turning import find_turning_levels
+
     turning = np.empty(len(counts), dtype=np.int64)
-    for row, own in enumerate(counts):
-        steps = np.unique(own)
-        declared = declared_nodes(own <= steps[:, None], tree, stop_at_root=stop_at_root)
-        verdicts: NDArray[np.bool_] = np.any(declared, axis=1)
-        turning[row] = _turning_level(steps, verdicts, level, n_levels)
+    find_turning_levels(np.ascontiguousarray(counts), tree.left, tree.right, stop_at_root, level, n_levels, turning)
     return turning
-
-
-def _turning_level(steps: NDArray[np.int64], verdicts: NDArray[np.bool_], level: int, n_levels: int) -> int:
-    """Verdicts hold from their step up to the next one; below the first step nothing is anomalous."""
-    here = int(np.searchsorted(steps, level, side="right")) - 1
-    if here >= 0 and verdicts[here]:
-        while here > 0 and verdicts[here - 1]:
-            here -= 1
-        return int(steps[here])
-    later = np.flatnonzero(verdicts[here + 1 :])
-    return int(steps[here + 1 + later[0]]) if len(later) else n_levels

@@ -63,9 +63,19 @@ def test_the_listing_s_root_rule():
     rng = np.random.default_rng(3)
     reference = correlated_rows(rng, 60, 16)
     suspects = correlated_rows(rng, 10, 16) * 5
-    mender = TreeMender(tau=0.1, alpha=1.0, depth=3, n_neighbors=4, scale=None, root_rule="stop").fit(reference)
+    mender = TreeMender(
+        tau=0.1,
+        alpha=1.0,
+        depth=3,
+        n_neighbors=4,
+        scale=None,
+        root_rule="stop",
+        donors="sibling",
+        imputation="map",
+        refine=False,
+    ).fit(reference)
     literal = LiteralMender(reference, tau=0.1, alpha=1.0, depth=3, n_neighbors=4, imputation="map", stop_at_root=True)
     expected = np.array([literal.mend(row)[0] for row in suspects])
     assert np.array_equal(mender.localize(suspects), expected)
-    going_on = TreeMender(tau=0.1, alpha=1.0, depth=3, n_neighbors=4, scale=None).fit(reference)
+    going_on = TreeMender(tau=0.1, alpha=1.0, depth=3, n_neighbors=4, scale=None, refine=False).fit(reference)
     assert going_on.localize(suspects).sum() > expected.sum()

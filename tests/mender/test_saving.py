@@ -8,6 +8,7 @@ import resource
 import subprocess
 import sys
 import textwrap
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,8 @@ from tests.rows import correlated_rows, overwrite
 
 from treemend import ModelFileError, TreeMender
 from treemend.mender import saving
+from treemend.mender.kept import KNOWLEDGE
+from treemend.mender.knowledge import Knowledge
 
 VERSION_0 = Path(__file__).parents[1] / "storage" / "models" / "version_0.safetensors"
 
@@ -52,7 +55,14 @@ def same(left, right, suspects):
     )
 
 
-@pytest.mark.parametrize("parameters", [{"depth": 3, "n_jobs": 1}, {"alpha": 1.0}, {"scale": None, "tau": 0.05}])
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"n_jobs": 1, "clean_reference": True},
+        {"alpha": 1.0, "layout": (3, 4)},
+        {"refine": False, "imputation": "map", "tau": 0.05},
+    ],
+)
 def test_a_loaded_mender_gives_the_same_bits(parameters, rows, tmp_path):
     reference, suspects = rows
     mender = TreeMender(**{"n_neighbors": 4, **parameters}).fit(reference)
@@ -67,8 +77,8 @@ def test_a_loaded_mender_gives_the_same_bits(parameters, rows, tmp_path):
 
 
 def test_every_fitted_attribute_is_kept_or_derived(mender):
-    fitted = set(vars(mender)) - set(mender.get_params())
-    assert fitted <= set(saving.FITTED) | set(saving.DERIVED)
+    assert set(vars(mender)) - set(mender.get_params()) <= saving.FITTED
+    assert set(KNOWLEDGE.of) == {field.name for field in fields(Knowledge)}
 
 
 def test_column_names_come_back(rows, tmp_path):
@@ -86,7 +96,7 @@ def test_the_header_can_be_read_by_others(path, mender):
     contents = json.loads(metadata["document"])["contents"]
     assert (metadata["format"], metadata["version"]) == ("treemend model", "1")
     assert ["alpha", 0.75] in contents["parameters"]["dict"]
-    assert contents["fitted"]["tree_"]["fields"]["start"] == mender.tree_.start.tolist()
+    assert contents["knowledge"]["fields"]["tree"]["fields"]["start"] == mender.tree_.start.tolist()
 
 
 def test_a_model_of_the_previous_version_still_loads(rows):
@@ -126,6 +136,7 @@ def rewritten(path, change):
         metadata, arrays = file.metadata(), {name: file.get_tensor(name) for name in tuple(file.keys())}
     document = json.loads(metadata["document"])
     change(document["contents"], arrays)
+    document["arrays"] = {name: document["arrays"][name] for name in arrays}
     for name, array in arrays.items():
         document["arrays"][name]["shape"] = list(array.shape)
         document["arrays"][name]["sha256"] = hashlib.sha256(array.tobytes()).hexdigest()
@@ -141,12 +152,18 @@ def _parameter(contents, name, value):
 
 
 def _tree(contents, name, node, value):
-    contents["fitted"]["tree_"]["fields"][name][node] = value
+    contents["knowledge"]["fields"]["tree"]["fields"][name][node] = value
+
+
+def _forget_scales(contents, arrays):
+    contents["knowledge"]["fields"]["scales"] = None
+    for name in [name for name in arrays if name.startswith("knowledge.scales")]:
+        del arrays[name]
 
 
 CHANGES = {
     "n_neighbors must be": lambda contents, arrays: _parameter(contents, "n_neighbors", -1),
-    "does not have the rows": lambda contents, arrays: _parameter(contents, "n_neighbors", 10**12),
+    "fewer than n_neighbors": lambda contents, arrays: _parameter(contents, "n_neighbors", 10**12),
     "parameters must be a dictionary": lambda contents, arrays: contents.update(parameters=[1]),
     "alpha differ": lambda contents, arrays: _renamed(contents, "alpha", "alpha"),
     "exec, imputation differ": lambda contents, arrays: _renamed(contents, "imputation", "exec"),
@@ -157,14 +174,20 @@ CHANGES = {
     "one child": lambda contents, arrays: _tree(contents, "right", 6, 3),
     "know their children": lambda contents, arrays: _tree(contents, "parent", 5, 1),
     "wrong depths": lambda contents, arrays: _tree(contents, "depth", 5, 3),
-    "has 59 rows, where 60": lambda contents, arrays: arrays.update(
-        {"fitted._calibration.radii": arrays["fitted._calibration.radii"][1:]}
-    ),
-    "reference_ must be finite": lambda contents, arrays: arrays["fitted.reference_"].__setitem__((0, 0), np.nan),
-    "cannot be distances": lambda contents, arrays: arrays["fitted._calibration.radii"].__setitem__((0, 0), -1),
-    "cannot be one": lambda contents, arrays: arrays["fitted._scaling.width"].__setitem__(0, 0),
-    "tau_ must lie in": lambda contents, arrays: contents["fitted"].update(tau_=2),
-    "must have the keys": lambda contents, arrays: contents["fitted"].pop("tau_"),
+    "has 59 rows, where 60": lambda contents, arrays: arrays.update({"knowledge.radii": arrays["knowledge.radii"][1:]}),
+    "reference rows or radii": lambda contents, arrays: arrays["knowledge.reference"].__setitem__((0, 0), np.nan),
+    "not finite, or negative": lambda contents, arrays: arrays["knowledge.radii"].__setitem__((0, 0), -1),
+    "cannot be one": lambda contents, arrays: arrays["knowledge.scaling.width"].__setitem__(0, 0),
+    "tau must lie in": lambda contents, arrays: contents["knowledge"]["fields"]["threshold"]["fields"].update(tau=2),
+    "must have the keys": lambda contents, arrays: contents.pop("seed"),
+    "lacks what": _forget_scales,
+    "reference does not have": lambda contents, arrays: arrays["knowledge.scales.rows"].__setitem__(0, 10**9),
+    "places, is": lambda contents, arrays: contents["knowledge"]["fields"]["scales"]["fields"]["context"][
+        "fields"
+    ].update(grid=[2**20, 2**20, 1]),
+    "context has values that are not finite": lambda contents, arrays: arrays[
+        "knowledge.scales.context.mixture.precision"
+    ].fill(np.nan),
 }
 
 

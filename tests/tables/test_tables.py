@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from treemend.exceptions import InputError
-from treemend.tables import check_finite, check_range, columns_difference, learn_scaling, read_table
+from treemend.tables import check_finite, check_not_infinite, check_range, columns_difference, learn_scaling, read_table
 
 VALUES = np.array([[0.1, 2.0, 3.0], [4.0, 5.5, 6.0]])
 NAMES = ["a", "b", "c"]
@@ -30,7 +30,7 @@ def test_frames_come_back_as_they_were(kind):
     assert again.names == tuple(NAMES)
     assert np.array_equal(again.values, np.where(mask, -1, VALUES))
     assert np.array_equal(read_table(frame).values, VALUES)
-    assert np.array_equal(np.asarray(read_table(table.like_mask(mask)).values, dtype=bool), mask)
+    assert np.array_equal(np.asarray(read_table(table.like(mask)).values, dtype=bool), mask)
 
 
 def test_pandas_keeps_index_dtypes_and_odd_names():
@@ -92,12 +92,13 @@ def test_finite_check_says_where():
     values = VALUES.copy()
     values[1, [0, 2]] = np.nan
     with pytest.raises(InputError, match=r"NaN stands in 2 cells in 1 row: row 1, column 0 \('a'\); row 1, column 2"):
-        check_finite(values, tuple(NAMES), "suspect")
+        check_finite(values, tuple(NAMES), "reference", "pray")
+    check_not_infinite(values, tuple(NAMES), "suspect")
     values[np.isnan(values)] = 0
     values[0, 1] = -np.inf
     with pytest.raises(InputError, match="contains inf.*1 cell in 1 row: row 0, column 1"):
-        check_finite(values, None, "reference")
-    check_finite(VALUES, None, "reference")
+        check_finite(values, None, "reference", "pray")
+    check_finite(VALUES, None, "reference", "pray")
 
 
 def test_range_check():

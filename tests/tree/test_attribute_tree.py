@@ -1,11 +1,9 @@
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.literal import interval_tree
 
-from treemend.exceptions import ParameterError
-from treemend.tree import Stretch, build_tree, default_depth, lay_out
+from treemend.tree import build_tree, default_depth, lay_out
 
 
 def literal_intervals(n_features, depth):
@@ -18,14 +16,14 @@ def literal_intervals(n_features, depth):
 
 @given(n_features=st.integers(1, 70), depth=st.integers(1, 7))
 def test_sequence_tree_equals_section_2(n_features, depth):
-    tree = build_tree(Stretch(0, n_features), depth)
+    tree = build_tree(lay_out("sequence", n_features), depth)
     assert sorted(zip(tree.start, tree.stop, strict=True)) == sorted(literal_intervals(n_features, depth))
     assert tree.order.tolist() == list(range(n_features))
 
 
 @given(n_features=st.integers(1, 70), depth=st.integers(1, 7))
 def test_links_agree(n_features, depth):
-    tree = build_tree(Stretch(0, n_features), depth)
+    tree = build_tree(lay_out("sequence", n_features), depth)
     assert tree.parent[0] == -1
     assert tree.sibling(0) == -1
     for node in range(1, tree.n_nodes):
@@ -45,9 +43,3 @@ def test_links_agree(n_features, depth):
 def test_default_depth_leaves_about_four_attributes():
     for n_features in range(5, 1000):
         assert 2 <= n_features / 2 ** default_depth(n_features) <= 4
-
-
-@pytest.mark.parametrize("layout", ["spiral", 3, None, ["sequence"]])
-def test_unknown_layout_is_refused(layout):
-    with pytest.raises(ParameterError, match="layout must be"):
-        lay_out(layout, 4)

@@ -5,6 +5,8 @@ random sample of them.
 """
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -62,12 +64,17 @@ def learnt(
     parameters: dict[str, Any], values: NDArray[np.float64], names: tuple[str, ...] | None, talk: Talk
 ) -> TreeMender:
     """Fit a mender to reference rows; what it warns of is said."""
+    with _said(talk):
+        return TreeMender(**parameters).fit(named_rows(values, names))
+
+
+@contextmanager
+def _said(talk: Talk) -> Iterator[None]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
-        mender = TreeMender(**parameters).fit(named_rows(values, names))
+        yield
     for warning in caught:
         talk.say(f"note: {warning.message}")
-    return mender
 
 
 def from_table_itself(
@@ -78,8 +85,10 @@ def from_table_itself(
     talk: Talk,
 ) -> Judge:
     """Take rows of the suspect table as the reference, each judged by the others."""
-    mender = learnt(parameters, values, names, talk)
-    mended = mender._mend_reference(named_rows(values, names))
+    given: dict[str, Any] = {"clean_reference": True, "incomplete_reference": "drop"} | parameters
+    with _said(talk):
+        mender = TreeMender(**given)
+        mended = mender.fit_mend(named_rows(values, names))
     return Judge(mender, names, OwnRows(rows, _as_arrays(mended)))
 
 

@@ -4,6 +4,7 @@ Enters: clean reference rows, then suspect rows, in any kind of table. Leaves: a
 """
 
 from treemend.mender.estimator import TreeMender
+from treemend.mender.one_table import mend
 from treemend.mender.result import Mended
 
-__all__ = ["Mended", "TreeMender"]
+__all__ = ["Mended", "TreeMender", "mend"]

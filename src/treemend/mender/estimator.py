@@ -1,12 +1,12 @@
 """`TreeMender`, the estimator: it checks, calls the stages in order, and hands back tables of the caller's kind.
 
-Enters: reference rows at `fit`, suspect rows afterwards. Leaves: see each method.
+Enters: reference rows at `fit`, suspect rows afterwards. Leaves: see each method. No computing is done here.
 """
 
 import os
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self, cast
 
 import numpy as np
@@ -14,29 +14,19 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, OutlierMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from treemend import calibration, tables
-from treemend.exceptions import ColumnsError, InputError, ParameterError
-from treemend.imputation import IMPUTATIONS, fill_from_siblings
-from treemend.kernels import left_out_radii, node_radii, pack
+from treemend import tables
+from treemend.exceptions import ColumnsError, InputError
+from treemend.imputation import fill
 from treemend.mender import saving
-from treemend.mender.parameters import check_choice, check_count, check_names, check_share
+from treemend.mender.cleaning import learn_cleaned
+from treemend.mender.judging import cleanness, judge, node_counts, offset, promises_nothing, touched_share
+from treemend.mender.knowledge import Workshop, learn
+from treemend.mender.parameters import check_choice, check_count, check_names
 from treemend.mender.result import Mended
-from treemend.separation import attribute_mask, declare, turning_levels
-from treemend.tree import build_tree, default_depth, lay_out
+from treemend.mender.settings import settle
+from treemend.tree import AttributeTree, Part, grid_shape, lay_out
 
 __all__ = ["TreeMender"]
-
-_DEFAULT_RATE = 0.05
-_ROOT_RULES = ("continue", "stop")
-
-
-@dataclass(frozen=True, eq=False)
-class _Judged:
-    """What the search found: rows x nodes, and rows x attributes in the order of the columns."""
-
-    declared: NDArray[np.bool_]
-    mask: NDArray[np.bool_]
-    filled: NDArray[np.float64]
 
 
 class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstimator):
@@ -46,8 +36,11 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
 
     Parameters
     ----------
-    layout : "sequence", default="sequence"
-        How attributes lie beside each other. "sequence": in the order of the columns.
+    layout : "sequence", "correlated", tuple of int, or groups of columns, default="sequence"
+        How attributes lie beside each other. "sequence": in the order of the columns. "correlated": their order means
+        nothing; columns that go together in the reference are put side by side. ``(height, width)`` or ``(height,
+        width, channels)``: images, row by row. A list of lists of columns, or a mapping of names to such lists:
+        groups, such as the columns of one sensor each; cuts fall between groups first.
     depth : int or "auto", default="auto"
         Depth of the attribute tree. "auto" leaves about four attributes a leaf.
     n_neighbors : int, default=8
@@ -56,11 +49,20 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         Share of a node's attributes that counts in a distance, the closest ones. Below 1, a few foreign values do not
         make a whole node unusual, which localises better; 1 is the Euclidean distance.
     tau : float, optional
-        False-alarm rate of a single node's test. Give it or ``false_alarm_rate``, not both.
+        False-alarm rate of a single node's test. The published search alone then decides which rows are touched, and
+        ``refine`` moves the borders of what it finds. Give it or ``false_alarm_rate``, not both.
     false_alarm_rate : float, optional
         Share of clean rows that may be touched; 0.05 if ``tau`` is not given.
-    imputation : "map" or "nearest", default="map"
-        Which donor fills a stretch: the most usual of the K nearest, or the nearest.
+    donors : "clean" or "sibling", default="clean"
+        Which reference rows donate: those nearest on all attributes that are neither corrupted nor missing, or, for
+        each declared node, those nearest on its sibling's attributes, as published.
+    imputation : "reconstruct", "map", "nearest", "mean" or "draw", default="reconstruct"
+        What fills a gap. "reconstruct": the combination of reference rows that best rebuilds the clean attributes.
+        Of the K nearest donors, "map" takes the most usual, "nearest" the nearest, "mean" their mean, "draw" one at
+        random.
+    refine : bool, default=True
+        Judge every stretch given the rest of its row, too: finds what the search cannot see (a stretch of another row,
+        a shift, values that stand still), and the borders of what it finds. False leaves the published search alone.
     scale : "minmax" or None, default="minmax"
         "minmax" measures each attribute in units of its range in the reference. None takes values as they are.
     root_rule : "continue" or "stop", default="continue"
@@ -69,6 +71,13 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
     passthrough : sequence of column names, default=()
         Columns of data frames that are no attributes (ids, timestamps): they may be of any type, are not looked at, and
         come back untouched in the repaired table. The reference must have them, suspect tables may.
+    clean_reference : bool, default=False
+        Find corrupted rows of the reference first, in rounds, and set them aside; needs ``refine=True``.
+    incomplete_reference : "refuse" or "drop", default="refuse"
+        What to do with reference rows that hold NaN.
+    random_state : int, RandomState or None, default=0
+        Seed of what is left to chance: stretches that are cut out of the reference to learn how to fill, and draws.
+        A row's draw depends on the seed and on the row alone.
     n_jobs : int, optional
         Number of threads. None takes every core this process may use, or one inside a joblib or Dask worker; -1 takes
         every core.
@@ -83,7 +92,9 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
     reference_rate_ : float
         Share of the reference rows, each judged by the others, that the search touches at ``tau_``.
     reference_ : ndarray, reference rows x attributes
-        The reference rows as they came, as float64.
+        The reference rows that were learnt from, as they came, as float64.
+    set_aside_ : ndarray of int
+        Numbers of the reference rows that ``clean_reference`` took for corrupted.
     n_features_in_ : int
         Number of attributes.
     feature_names_in_ : ndarray of str
@@ -108,22 +119,27 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
     >>> mended.corrupted
     array([False,  True, False])
     >>> np.flatnonzero(mended.mask[1])
-    array([ 8,  9, 10, 11])
+    array([ 8,  9, 10, 11, 12, 13, 14, 15])
     """
 
     def __init__(
         self,
         *,
-        layout: str = "sequence",
+        layout: Any = "sequence",
         depth: int | str = "auto",
         n_neighbors: int = 8,
         alpha: float = 0.75,
         tau: float | None = None,
         false_alarm_rate: float | None = None,
-        imputation: str = "map",
+        donors: str = "clean",
+        imputation: str = "reconstruct",
+        refine: bool = True,
         scale: str | None = "minmax",
         root_rule: str = "continue",
         passthrough: Sequence[Any] = (),
+        clean_reference: bool = False,
+        incomplete_reference: str = "refuse",
+        random_state: Any = 0,
         n_jobs: int | None = None,
     ) -> None:
         self.layout = layout
@@ -132,10 +148,15 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         self.alpha = alpha
         self.tau = tau
         self.false_alarm_rate = false_alarm_rate
+        self.donors = donors
         self.imputation = imputation
+        self.refine = refine
         self.scale = scale
         self.root_rule = root_rule
         self.passthrough = passthrough
+        self.clean_reference = clean_reference
+        self.incomplete_reference = incomplete_reference
+        self.random_state = random_state
         self.n_jobs = n_jobs
 
     @classmethod
@@ -160,7 +181,8 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         Examples
         --------
         >>> TreeMender.as_published(0.016, depth=6)
-        TreeMender(depth=6, scale=None, tau=0.016)
+        TreeMender(depth=6, donors='sibling', imputation='map', refine=False,
+                   scale=None, tau=0.016)
         """
         return cls(
             tau=tau,
@@ -169,6 +191,8 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
             n_neighbors=n_neighbors,
             imputation=imputation,
             layout="sequence",
+            donors="sibling",
+            refine=False,
             scale=None,
             root_rule="continue",
         )
@@ -184,42 +208,91 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
             For scikit-learn's pipelines.
         """
         del y
-        self._check_parameters()
+        check_choice("incomplete_reference", self.incomplete_reference, ("refuse", "drop"))
+        check_names("passthrough", self.passthrough)
         table = self._read(X, reset=True)
-        values = table.values
-        tables.check_finite(values, table.names, "reference")
-        tables.check_range(values, table.names)
-        if len(values) < self.n_neighbors + 2:
+        settings = settle(self.get_params(deep=False), table.values.shape[1])
+        complete = self._complete(table)
+        values = np.ascontiguousarray(table.values[complete])
+        if len(values) < settings.n_neighbors + 2:
             raise InputError(
-                f"The reference must have at least n_neighbors + 2 = {self.n_neighbors + 2} rows, got n_samples = "
+                f"The reference must have at least n_neighbors + 2 = {settings.n_neighbors + 2} rows, got n_samples = "
                 f"{len(values)}. Give more clean rows, or lower n_neighbors."
             )
-        depth = default_depth(values.shape[1]) if self.depth == "auto" else int(self.depth)
-        self.tree_ = build_tree(lay_out(self.layout, values.shape[1]), depth)
-        self.reference_ = values
-        self._scaling = tables.learn_scaling(values, self.scale)
-        self._packed = pack(self._to_tree(values), self.tree_, float(self.alpha))
-        self._calibration = calibration.calibrate(left_out_radii(self._packed, self.n_neighbors, n_jobs=self.n_jobs))
-        threshold = self._choose_threshold()
-        self.tau_ = threshold.tau
-        self.reference_rate_ = threshold.rate
+        self._set_aside = np.empty(0, dtype=np.int64)
+        learning = (values, partial(self._lay_out, table.names), grid_shape(self.layout), settings)
+        if self.clean_reference:
+            cleaned = learn_cleaned(*learning)
+            self._workshop, self._set_aside = cleaned.workshop, np.flatnonzero(complete)[~cleaned.kept]
+        else:
+            self._workshop = learn(values, learning[1](values), *learning[2:])
+        if promises_nothing(self._workshop):
+            warnings.warn(
+                f"{len(values)} reference rows are too few to promise a false-alarm rate of "
+                f"{settings.false_alarm_rate:g}: nothing will be declared. Give more clean rows, or ask for a higher "
+                "rate.",
+                UserWarning,
+                stacklevel=2,
+            )
         return self
 
-    def mend(self, X: Any) -> Mended:
-        """Find and repair what was overwritten.
+    @property
+    def tree_(self) -> AttributeTree:
+        """The attribute tree, as flat arrays."""
+        return self._fitted().tree
+
+    @property
+    def tau_(self) -> float:
+        """The threshold in force; -1 if nothing can be declared at the rate that was asked."""
+        return self._fitted().knowledge.threshold.tau
+
+    @property
+    def reference_rate_(self) -> float:
+        """Share of the reference rows, each judged by the others, that are found corrupted."""
+        return touched_share(self._fitted())
+
+    @property
+    def reference_(self) -> NDArray[np.float64]:
+        """The reference rows that were learnt from, as they came."""
+        return self._fitted().knowledge.reference
+
+    @property
+    def set_aside_(self) -> NDArray[np.int64]:
+        """Numbers of the reference rows that ``clean_reference`` took for corrupted."""
+        self._fitted()
+        return self._set_aside
+
+    def mend(self, X: Any, *, n_draws: int = 0) -> Mended:
+        """Find and repair what was overwritten, and fill what is missing.
 
         Parameters
         ----------
         X : array-like or data frame, rows x attributes
-            Suspect rows.
+            Suspect rows; NaN where a value is known to be missing.
+        n_draws : int, default=0
+            Number of random completions, for multiple imputation.
 
         Returns
         -------
         Mended
-            ``repaired`` and ``mask`` in the kind of table that came, ``corrupted`` one flag a row.
+            ``repaired`` and ``mask`` in the kind of table that came, ``corrupted`` one flag a row, and more.
         """
-        table, rows = self._suspects(X)
-        return _in_kind(table, self._judge(rows, node_radii(self._packed, rows, self.n_neighbors, n_jobs=self.n_jobs)))
+        check_count("n_draws", n_draws, least=0)
+        return self._mend(*self._suspects(X), n_draws=n_draws)
+
+    def fit_mend(self, X: Any, y: Any = None, *, n_draws: int = 0) -> Mended:
+        """Learn from rows and mend them, each judged and repaired by the others.
+
+        Parameters
+        ----------
+        X : array-like or data frame, rows x attributes
+            Reference rows.
+        y : ignored
+        n_draws : int, default=0
+            Number of random completions, for multiple imputation.
+        """
+        check_count("n_draws", n_draws, least=0)
+        return self.fit(X, y)._mend_reference(X, n_draws=n_draws)
 
     def transform(self, X: Any) -> NDArray[np.floating[Any]]:
         """Return the repaired rows as an array.
@@ -242,7 +315,7 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         **fit_params : ignored
         """
         del fit_params
-        return self._as_array(self.fit(X, y)._mend_reference(X))
+        return self._as_array(self.fit_mend(X, y))
 
     def fit_predict(self, X: Any, y: Any = None, **fit_params: Any) -> NDArray[np.int64]:
         """Learn from rows and return +1 for clean and -1 for corrupted ones, each judged by the others.
@@ -255,7 +328,7 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         **fit_params : ignored
         """
         del fit_params
-        return np.where(self.fit(X, y)._mend_reference(X).corrupted, -1, 1)
+        return np.where(self.fit_mend(X, y).corrupted, -1, 1)
 
     def localize(self, X: Any) -> NDArray[np.bool_]:
         """Return True where a value was judged corrupted, rows x attributes.
@@ -265,8 +338,8 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         X : array-like or data frame, rows x attributes
             Suspect rows.
         """
-        declared = declare(self.score_nodes(X), self.tree_, self.tau_, stop_at_root=self._stops_at_root)
-        return self._to_columns(attribute_mask(declared, self.tree_))
+        _, rows = self._suspects(X)
+        return self._to_columns(judge(self._workshop, rows).mask & ~np.isnan(rows))
 
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Return +1 for clean and -1 for corrupted rows.
@@ -287,26 +360,21 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
             Suspect rows.
         """
         _, rows = self._suspects(X)
-        return self._calibration.scores(node_radii(self._packed, rows, self.n_neighbors, n_jobs=self.n_jobs))
+        return node_counts(self._workshop, rows) / self._workshop.calibration.n_rows
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
-        """Return how clean each row is: the ``tau`` at which its verdict turns; higher is cleaner.
+        """Return how clean each row is; higher is cleaner.
+
+        The log of how often a clean row has as much evidence against it; with ``refine=False`` or a given ``tau``, the
+        ``tau`` at which the search's verdict turns.
 
         Parameters
         ----------
         X : array-like or data frame, rows x attributes
             Suspect rows.
-
-        Notes
-        -----
-        The search is not monotone: raising ``tau`` can let a row go that was found before. The score of a row is
-        therefore the turning point nearest to ``tau_``: for a corrupted row the smallest threshold down to which it
-        stays found, for a clean one the next threshold at which it would be found.
         """
-        n_rows = self._fitted()._calibration.n_rows
-        counts = np.rint(self.score_nodes(X) * n_rows).astype(np.int64)
-        turning = turning_levels(counts, self.tree_, self._level(), n_rows + 1, stop_at_root=self._stops_at_root)
-        return turning / n_rows
+        _, rows = self._suspects(X)
+        return cleanness(self._workshop, rows)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return `score_samples` minus the offset: below 0 for rows found corrupted, above 0 for clean ones.
@@ -331,7 +399,8 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         The file holds the reference rows, the parameters, the column names and what was learnt, with checksums. Nothing
         in it is code, and nothing is executed when it is read.
         """
-        saving.save(self._fitted(), path)
+        self._fitted()
+        saving.save(self, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -346,54 +415,15 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
 
     @property
     def offset_(self) -> float:
-        """Boundary of `score_samples` between corrupted and clean: half a reference row above ``tau_``."""
-        return (self._fitted()._level() + 0.5) / self._calibration.n_rows
+        """Boundary of `score_samples` between corrupted and clean."""
+        return offset(self._fitted())
 
-    def _fitted(self) -> Self:
-        check_is_fitted(self, "tau_")
-        return self
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_workshop")
 
-    @property
-    def _stops_at_root(self) -> bool:
-        return self.root_rule == "stop"
-
-    def _level(self) -> int:
-        """Return how many reference rows may be at least as unusual before a node counts as normal."""
-        return int(np.floor(self.tau_ * self._calibration.n_rows + 1e-9))
-
-    def _check_parameters(self) -> None:
-        check_count("depth", self.depth, least=1, also=("auto",))
-        check_count("n_neighbors", self.n_neighbors, least=1)
-        check_share("alpha", self.alpha, zero=False)
-        check_choice("imputation", self.imputation, IMPUTATIONS)
-        check_choice("scale", self.scale, ("minmax", None))
-        check_choice("root_rule", self.root_rule, _ROOT_RULES)
-        check_names("passthrough", self.passthrough)
-        if self.n_jobs != -1:
-            check_count("n_jobs", self.n_jobs, least=1, also=(None, -1))
-        if self.tau is not None and self.false_alarm_rate is not None:
-            raise ParameterError(
-                f"Give tau or false_alarm_rate, not both: got tau={self.tau!r} and false_alarm_rate="
-                f"{self.false_alarm_rate!r}. tau is the rate of one node's test, false_alarm_rate that of a whole row."
-            )
-        for name in ("tau", "false_alarm_rate"):
-            if getattr(self, name) is not None:
-                check_share(name, getattr(self, name), zero=True)
-
-    def _choose_threshold(self) -> calibration.Threshold:
-        if self.tau is not None:
-            return calibration.rate_at(self._calibration, self.tree_, float(self.tau), stop_at_root=self._stops_at_root)
-        rate = _DEFAULT_RATE if self.false_alarm_rate is None else float(self.false_alarm_rate)
-        threshold = calibration.largest_tau(self._calibration, self.tree_, rate, stop_at_root=self._stops_at_root)
-        if threshold.tau == calibration.NOTHING_DECLARED:
-            warnings.warn(
-                f"{self._calibration.n_rows} reference rows are too few to promise a false-alarm rate of {rate:g} with "
-                f"{self.tree_.n_nodes} nodes: nothing will be declared. Give more clean rows, lower depth, or ask for "
-                "a higher rate.",
-                UserWarning,
-                stacklevel=3,
-            )
-        return threshold
+    def _fitted(self) -> Workshop:
+        check_is_fitted(self)
+        return self._workshop
 
     def _read(self, X: Any, *, reset: bool) -> tables.Table:
         """Read a table, and hold its columns against the reference's."""
@@ -406,60 +436,77 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
             raise ColumnsError(f"{error}\n{difference}".rstrip()) from None
         return table
 
-    def _suspects(self, X: Any) -> tuple[tables.Table, NDArray[np.float64]]:
-        """Return the table as read, and its rows as kernels want them."""
-        table = self._fitted()._read(X, reset=False)
-        tables.check_finite(table.values, table.names, "suspect")
-        return table, self._to_tree(table.values)
+    def _complete(self, table: tables.Table) -> NDArray[np.bool_]:
+        """Return the reference rows to learn from; refuse what cannot be learnt from."""
+        complete = np.ones(len(table.values), dtype=bool)
+        if self.incomplete_reference == "drop":
+            complete = ~np.any(np.isnan(table.values), axis=1)
+        kept = table.values[complete]
+        tables.check_finite(kept, table.names, "reference", "set incomplete_reference='drop'")
+        if len(kept):
+            tables.check_range(kept, table.names)
+        return complete
 
-    def _to_tree(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Scale values and put the attributes into the order of the tree."""
-        return np.ascontiguousarray(self._scaling.apply(values)[:, self.tree_.order])
+    def _lay_out(self, names: tuple[str, ...] | None, values: NDArray[np.float64]) -> Part:
+        return lay_out(self.layout, values.shape[1], names=names, reference=lambda: values)
+
+    def _suspects(self, X: Any) -> tuple[tables.Table, NDArray[np.float64]]:
+        """Return the table as read, and its rows as the stages want them."""
+        workshop = self._fitted()
+        table = self._read(X, reset=False)
+        tables.check_not_infinite(table.values, table.names, "suspect")
+        return table, workshop.to_tree(table.values)
+
+    def _mend_reference(self, X: Any, *, n_draws: int = 0) -> Mended:
+        """Mend the reference rows themselves, each left out of its own judgement."""
+        table, rows = self._suspects(X)
+        learnt = np.ones(len(rows), dtype=bool)
+        if self.incomplete_reference == "drop":
+            learnt = ~np.any(np.isnan(rows), axis=1)
+        learnt[self._set_aside] = False
+        own = np.full(len(rows), -1)
+        own[learnt] = np.arange(np.count_nonzero(learnt))
+        return self._mend(table, rows, left_out=own, n_draws=n_draws)
+
+    def _mend(
+        self,
+        table: tables.Table,
+        rows: NDArray[np.float64],
+        *,
+        left_out: NDArray[np.int64] | None = None,
+        n_draws: int = 0,
+    ) -> Mended:
+        workshop = self._workshop
+        verdict = judge(workshop, rows, left_out)
+        missing = np.isnan(rows)
+        found = verdict.mask & ~missing
+        filled = fill(
+            workshop.filler,
+            rows,
+            found | missing,
+            verdict.declared,
+            left_out=left_out,
+            n_draws=n_draws,
+            seed=workshop.settings.seed,
+            n_jobs=workshop.settings.n_jobs,
+        )
+        found, missing = self._to_columns(found), self._to_columns(missing)
+        gaps = found | missing
+        return Mended(
+            repaired=table.rebuilt(self._to_columns(filled.values), gaps),
+            mask=table.like(found),
+            corrupted=np.asarray(found.any(axis=1)),
+            missing=table.like(missing),
+            spread=table.like(self._to_columns(filled.spread)),
+            draws=[table.rebuilt(self._to_columns(draw), gaps) for draw in filled.draws],
+        )
+
+    def _as_array(self, mended: Mended) -> NDArray[np.floating[Any]]:
+        """Return the repaired attributes, without the columns that were passed through."""
+        return np.asarray(tables.attributes_only(mended.repaired, self.passthrough))
 
     def _to_columns(self, in_tree_order: NDArray[Any]) -> NDArray[Any]:
         """Put attributes back into the order of the columns."""
         in_columns = np.empty_like(in_tree_order)
         in_columns[:, self.tree_.order] = in_tree_order
         return in_columns
-
-    def _judge(
-        self,
-        rows: NDArray[np.float64],
-        radii: NDArray[np.float64],
-        left_out: NDArray[np.int64] | None = None,
-    ) -> _Judged:
-        counts = self._calibration.counts(radii) if left_out is None else self._calibration.left_out_counts()
-        declared = declare(counts / self._calibration.n_rows, self.tree_, self.tau_, stop_at_root=self._stops_at_root)
-        filled = fill_from_siblings(
-            rows,
-            declared,
-            self.tree_,
-            self._packed,
-            self.reference_[:, self.tree_.order],
-            self._calibration.radii,
-            n_neighbors=self.n_neighbors,
-            imputation=self.imputation,
-            left_out=left_out,
-            n_jobs=self.n_jobs,
-        )
-        mask = attribute_mask(declared, self.tree_)
-        return _Judged(declared=declared, mask=self._to_columns(mask), filled=self._to_columns(filled))
-
-    def _mend_reference(self, X: Any) -> Mended:
-        """Mend the reference rows themselves, each left out of its own judgement."""
-        rows = self._to_tree(self.reference_)
-        judged = self._judge(rows, self._calibration.radii, left_out=np.arange(len(rows)))
-        return _in_kind(tables.read_table(X, self.passthrough), judged)
-
-    def _as_array(self, mended: Mended) -> NDArray[np.floating[Any]]:
-        """Return the repaired attributes, without the columns that were passed through."""
-        return np.asarray(tables.attributes_only(mended.repaired, self.passthrough))
-
-
-def _in_kind(table: tables.Table, judged: _Judged) -> Mended:
-    """Turn what was found into tables of the kind that came."""
-    return Mended(
-        repaired=table.rebuilt(judged.filled, judged.mask),
-        mask=table.like_mask(judged.mask),
-        corrupted=np.asarray(judged.mask.any(axis=1)),
-    )

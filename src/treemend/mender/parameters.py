@@ -1,6 +1,6 @@
-"""Checks of parameters, all at once when `fit` begins.
+"""Checks of single parameters.
 
-Enters: the estimator's parameters as the user gave them. Leaves: nothing, or a `ParameterError` that names the
+Enters: a parameter's name and value as the user gave it. Leaves: nothing, or a `ParameterError` that names the
 parameter, what it must be and what it was.
 """
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from treemend.exceptions import ParameterError
 
-__all__ = ["check_choice", "check_count", "check_names", "check_share"]
+__all__ = ["check_choice", "check_count", "check_flag", "check_names", "check_share"]
 
 
 def check_count(name: str, value: Any, *, least: int, also: Sequence[object] = ()) -> None:
@@ -44,3 +44,9 @@ def check_choice(name: str, value: Any, choices: Sequence[object]) -> None:
     if not any(type(value) is type(choice) and value == choice for choice in choices):
         listed = ", ".join(repr(choice) for choice in choices)
         raise ParameterError(f"{name} must be one of {listed}; got {value!r}.")
+
+
+def check_flag(name: str, value: Any) -> None:
+    """Refuse anything but True and False."""
+    if not isinstance(value, bool):
+        raise ParameterError(f"{name} must be True or False, got {value!r}.")

@@ -1,81 +1,35 @@
-"""Model files: what of a fitted mender is kept, and how it comes to life again.
+"""Model files: a fitted mender written down, and brought to life again.
 
-Enters: a fitted mender, or a path. Leaves: a file, or a mender that gives the same bits. `FITTED` is the one place that
-decides which fitted attributes are kept; `DERIVED` are those that are quicker computed than stored.
+Enters: a fitted mender, or a path. Leaves: a file, or a mender that gives the same bits. ``kept`` says what is kept.
 
 Every format version has a reader with the schema of its time, and all readers stay: a new version is a new entry of
-`_READERS`. Adding a parameter or a fitted attribute makes a new version once a version was released.
+`_READERS`. Adding a parameter or something learnt makes a new version once a version was released.
 """
 
 import os
-from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import treemend
 from treemend import storage
-from treemend.calibration import Calibration, calibrate
-from treemend.exceptions import ModelFileError, TreemendError
-from treemend.kernels import pack
-from treemend.storage import Array, Fields, Integers, Number, Optional, Plain, Record, Series, Text
-from treemend.tables import Scaling
-from treemend.tree import AttributeTree
-from treemend.tree.validity import tree_problem
+from treemend.exceptions import ModelFileError
+from treemend.mender.kept import KNOWLEDGE
+from treemend.mender.knowledge import open_workshop
+from treemend.mender.parameters import check_names
+from treemend.mender.settings import Settings, settle
+from treemend.storage import Array, Fields, Integers, Number, Optional, Plain, Series, Text
 
 if TYPE_CHECKING:
     from treemend.mender.estimator import TreeMender
 
-__all__ = ["DERIVED", "FITTED", "FORMAT_VERSION", "load", "save"]
+__all__ = ["FITTED", "FORMAT_VERSION", "KIND", "load", "save"]
 
 FORMAT_VERSION = 1
 KIND = "treemend model"
-
-
-def _scaling_problem(scaling: Scaling) -> str | None:
-    good = np.isfinite(scaling.offset).all() and np.isfinite(scaling.width).all() and (scaling.width > 0).all()
-    return None if good else "has an offset or a width that cannot be one"
-
-
-def _calibration_problem(calibration: Calibration) -> str | None:
-    good = np.isfinite(calibration.radii).all() and (calibration.radii >= 0).all()
-    return None if good else "has radii that cannot be distances"
-
-
-_TREE = Record(
-    AttributeTree,
-    {
-        **{name: Integers("nodes") for name in ("start", "stop", "parent", "left", "right", "depth")},
-        "order": Integers("attributes"),
-    },
-    problem=tree_problem,
-)
-
-FITTED: Mapping[str, storage.Schema] = {
-    "n_features_in_": Number(least=1, whole=True),
-    "feature_names_in_": Optional(Series(Text(), "attributes")),
-    "tree_": _TREE,
-    "tau_": Number(least=-1, most=1),
-    "reference_rate_": Number(least=0, most=1),
-    "reference_": Array("float64", ("rows", "attributes")),
-    "_scaling": Record(
-        Scaling,
-        {name: Array("float64", ("attributes",)) for name in ("offset", "width")},
-        problem=_scaling_problem,
-    ),
-    "_calibration": Record(
-        Calibration,
-        {"radii": Array("float64", ("rows", "nodes"))},
-        build=calibrate,
-        problem=_calibration_problem,
-    ),
-}
-"""The fitted attributes that are kept."""
-
-DERIVED: Mapping[str, Callable[[Any], Any]] = {
-    "_packed": lambda mender: pack(mender._to_tree(mender.reference_), mender.tree_, float(mender.alpha)),
-}
-"""The fitted attributes that are computed from the kept ones, in this order."""
+FITTED = {"n_features_in_", "feature_names_in_", "_set_aside", "_workshop"}
+"""The fitted attributes that `save` writes and `load` restores."""
 
 _VERSION_0 = Fields(
     {
@@ -84,16 +38,27 @@ _VERSION_0 = Fields(
         "reference": Array("float64", ("rows", "attributes")),
     }
 )
-_VERSION_1 = Fields({"written_by": Text(), "parameters": Plain(), "fitted": Fields(FITTED)})
+_VERSION_1 = Fields(
+    {
+        "written_by": Text(),
+        "parameters": Plain(),
+        "seed": Number(least=0, most=2**32 - 1, whole=True),
+        "names": Optional(Series(Text(), "attributes")),
+        "set_aside": Integers("rows set aside"),
+        "knowledge": KNOWLEDGE,
+    }
+)
 
 
-def save(mender: "TreeMender", path: str | os.PathLike[str]) -> None:
+def save(mender: Any, path: str | os.PathLike[str]) -> None:
     """Write a fitted mender to a file; a file that is there already is replaced."""
-    fitted = {name: getattr(mender, name, None) for name in FITTED}
     value = {
         "written_by": f"treemend {treemend.__version__}",
         "parameters": mender.get_params(deep=False),
-        "fitted": fitted,
+        "seed": mender._workshop.settings.seed,
+        "names": getattr(mender, "feature_names_in_", None),
+        "set_aside": mender._set_aside,
+        "knowledge": mender._workshop.knowledge,
     }
     contents, arrays = storage.encoded(value, _VERSION_1)
     storage.write(path, KIND, FORMAT_VERSION, contents, arrays)
@@ -104,41 +69,39 @@ def load(kind: type["TreeMender"], path: str | os.PathLike[str]) -> "TreeMender"
     stored = storage.read(path, KIND, FORMAT_VERSION)
     try:
         return _READERS[stored.version](kind, stored)
-    except ModelFileError as error:
-        raise ModelFileError(
-            f"{os.fspath(path)}: {error}" if os.fspath(path) not in str(error) else str(error)
-        ) from None
-    except (TreemendError, RecursionError) as error:
-        raise ModelFileError(f"{os.fspath(path)} holds no usable mender: {error}") from None
+    except (ValueError, RecursionError) as error:
+        told = str(error)
+        shown = told if os.fspath(path) in told else f"{os.fspath(path)} holds no usable mender: {told}"
+        raise ModelFileError(shown) from None
 
 
 def _read_version_0(kind: type["TreeMender"], stored: storage.Stored) -> "TreeMender":
     """Version 0 kept what had been given; what was learnt from it is learnt again."""
     storage.checked(stored.contents, stored.headers, _VERSION_0)
     value = _VERSION_0.decode(stored.contents, "", stored.arrays())
-    known = kind().get_params(deep=False)
-    mender = _with_parameters(kind, {**known, **_dictionary(value["parameters"])}).fit(value["reference"])
-    _name_features(mender, value["names"])
-    return mender
+    defaults = kind().get_params(deep=False)
+    mender, _ = _with_parameters(kind, {**defaults, **_dictionary(value["parameters"])}, 1)
+    return _named(mender.fit(value["reference"]), value["names"])
 
 
 def _read_version_1(kind: type["TreeMender"], stored: storage.Stored) -> "TreeMender":
     """Version 1 keeps what was learnt."""
     sizes = storage.checked(stored.contents, stored.headers, _VERSION_1)
-    parameters = _VERSION_1.of["parameters"].decode(stored.contents["parameters"], "parameters", {})
-    mender = _with_parameters(kind, _dictionary(parameters))
-    if stored.contents["fitted"]["n_features_in_"] != sizes["attributes"] or sizes["rows"] < mender.n_neighbors + 2:
-        raise ModelFileError("fitted.reference_ does not have the rows and columns that the rest asks for.")
-    fitted = _VERSION_1.decode(stored.contents, "", stored.arrays())["fitted"]
-    if not np.isfinite(fitted["reference_"]).all():
-        raise ModelFileError("fitted.reference_ must be finite.")
-    names = fitted.pop("feature_names_in_")
-    for name, value in fitted.items():
-        setattr(mender, name, value)
-    _name_features(mender, names)
-    for name, derive in DERIVED.items():
-        setattr(mender, name, derive(mender))
-    return mender
+    parameters = Plain().decode(stored.contents["parameters"], "parameters", {})
+    mender, settings = _with_parameters(kind, _dictionary(parameters), sizes["attributes"])
+    if sizes["rows"] < settings.n_neighbors + 2:
+        raise ModelFileError(f"knowledge.reference has {sizes['rows']} rows, fewer than n_neighbors + 2.")
+    value = _VERSION_1.decode(stored.contents, "", stored.arrays())
+    knowledge = value["knowledge"]
+    lacking = (settings.imputation == "reconstruct" and knowledge.reconstruction is None) or (
+        settings.refine and knowledge.scales is None and sizes["attributes"] > 1
+    )
+    if lacking:
+        raise ModelFileError("knowledge lacks what its parameters ask for.")
+    mender._workshop = open_workshop(knowledge, replace(settings, seed=value["seed"]))
+    mender._set_aside = value["set_aside"]
+    mender.n_features_in_ = sizes["attributes"]
+    return _named(mender, value["names"])
 
 
 _READERS = {0: _read_version_0, 1: _read_version_1}
@@ -150,16 +113,16 @@ def _dictionary(parameters: Any) -> dict[str, Any]:
     return parameters
 
 
-def _with_parameters(kind: type["TreeMender"], parameters: dict[str, Any]) -> "TreeMender":
+def _with_parameters(kind: Any, parameters: dict[str, Any], n_features: int) -> tuple[Any, Settings]:
     known = set(kind().get_params(deep=False))
     if set(parameters) != known:
         differing = ", ".join(sorted(set(parameters) ^ known)[:5])
         raise ModelFileError(f"parameters must be those of {kind.__name__}; {differing} differ.")
-    mender = kind(**parameters)
-    mender._check_parameters()
-    return mender
+    check_names("passthrough", parameters["passthrough"])
+    return kind(**parameters), settle(parameters, n_features)
 
 
-def _name_features(mender: "TreeMender", names: tuple[str, ...] | None) -> None:
+def _named(mender: "TreeMender", names: tuple[str, ...] | None) -> "TreeMender":
     if names is not None:
         mender.feature_names_in_ = np.array(names, dtype=object)
+    return mender

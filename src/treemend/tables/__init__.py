@@ -4,7 +4,7 @@ Enters: NumPy arrays, nested lists, pandas, polars or pyarrow tables. Leaves: a 
 caller's object untouched) and, at the end, `Table.rebuilt`. Nothing behind this room knows what a data frame is.
 """
 
-from treemend.tables.checks import check_finite, check_range, describe_cells
+from treemend.tables.checks import check_finite, check_not_infinite, check_range, describe_cells
 from treemend.tables.columns import columns_difference
 from treemend.tables.reading import Table, attributes_only, read_table
 from treemend.tables.scaling import Scaling, learn_scaling
@@ -14,6 +14,7 @@ __all__ = [
     "Table",
     "attributes_only",
     "check_finite",
+    "check_not_infinite",
     "check_range",
     "columns_difference",
     "describe_cells",

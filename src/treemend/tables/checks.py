@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from treemend.exceptions import InputError
 
-__all__ = ["check_finite", "check_range", "describe_cells"]
+__all__ = ["check_finite", "check_not_infinite", "check_range", "describe_cells"]
 
 _SHOWN = 3
 
@@ -32,7 +32,7 @@ def describe_cells(cells: NDArray[np.bool_], names: tuple[str, ...] | None) -> s
     return f"{counted}: {'; '.join(shown + more)}"
 
 
-def check_finite(values: NDArray[np.float64], names: tuple[str, ...] | None, what: str) -> None:
+def check_finite(values: NDArray[np.float64], names: tuple[str, ...] | None, what: str, remedy: str) -> None:
     """Refuse NaN and infinity.
 
     Parameters
@@ -42,15 +42,26 @@ def check_finite(values: NDArray[np.float64], names: tuple[str, ...] | None, wha
         Column names, for the message.
     what : str
         What the rows are, "reference" or "suspect".
+    remedy : str
+        What else can be done about NaN.
     """
-    if np.isfinite(values).all():
-        return
-    for word, cells in (("NaN", np.isnan(values)), ("inf", np.isinf(values))):
-        if cells.any():
-            raise InputError(
-                f"Input contains {word}: the {what} rows must be finite numbers, but {word} stands in "
-                f"{describe_cells(cells, names)}. Drop those rows or fill the cells first."
-            )
+    cells = np.isnan(values)
+    if cells.any():
+        raise InputError(
+            f"Input contains NaN: the {what} rows must be complete, but NaN stands in {describe_cells(cells, names)}. "
+            f"Drop those rows, fill the cells, or {remedy}."
+        )
+    check_not_infinite(values, names, what)
+
+
+def check_not_infinite(values: NDArray[np.float64], names: tuple[str, ...] | None, what: str) -> None:
+    """Refuse infinity; NaN stands for a missing value."""
+    cells = np.isinf(values)
+    if cells.any():
+        raise InputError(
+            f"Input contains inf: the {what} rows must be finite numbers, but inf stands in "
+            f"{describe_cells(cells, names)}. Drop those rows, or set the cells to NaN to have them filled."
+        )
 
 
 def check_range(values: NDArray[np.float64], names: tuple[str, ...] | None) -> None:

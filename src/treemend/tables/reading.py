@@ -77,14 +77,15 @@ class Table:
             columns.append(column)
         return _replace_columns(frame, columns)
 
-    def like_mask(self, mask: NDArray[np.bool_]) -> Any:
-        """Return a boolean table of the same kind, with the names of the attributes."""
+    def like(self, values: NDArray[Any]) -> Any:
+        """Return a table of the same kind with the names of the attributes, and other values: booleans or floats."""
         if isinstance(self.given, np.ndarray):
-            return mask
+            return values
         frame = self._attributes()
         namespace = nw.get_native_namespace(frame)
+        dtype = nw.Boolean if values.dtype == bool else nw.Float64
         columns = [
-            nw.new_series(name, np.ascontiguousarray(mask[:, position]), nw.Boolean, backend=namespace)
+            nw.new_series(name, np.ascontiguousarray(values[:, position]), dtype, backend=namespace)
             for position, name in enumerate(frame.columns)
         ]
         return _replace_columns(frame, columns)

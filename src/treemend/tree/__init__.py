@@ -5,6 +5,7 @@ interval of the attributes taken in the tree's own order.
 """
 
 from treemend.tree.attribute_tree import AttributeTree, build_tree, default_depth
-from treemend.tree.layouts import Part, Stretch, lay_out
+from treemend.tree.layouts import Part, grid_shape, lay_out
+from treemend.tree.restriction import Restriction, restrict
 
-__all__ = ["AttributeTree", "Part", "Stretch", "build_tree", "default_depth", "lay_out"]
+__all__ = ["AttributeTree", "Part", "Restriction", "build_tree", "default_depth", "grid_shape", "lay_out", "restrict"]

@@ -36,8 +36,8 @@ class AttributeTree:
 
     Examples
     --------
-    >>> from treemend.tree import Stretch
-    >>> tree = build_tree(Stretch(0, 5), depth=2)
+    >>> from treemend.tree import lay_out
+    >>> tree = build_tree(lay_out("sequence", 5), depth=2)
     >>> [tree.order[a:b].tolist() for a, b in zip(tree.start, tree.stop)]
     [[0, 1, 2, 3, 4], [0, 1], [2, 3, 4], [0], [1], [2], [3, 4]]
     >>> tree.sibling(3)

@@ -1,0 +1,207 @@
+"""Fill gaps by rebuilding a row from reference rows (method, section 10, local reconstruction weights).
+
+Enters: rows with gaps, the nearest reference rows of each by its usable attributes, how much each attribute says about
+each other. Leaves: for every gap one estimate a pair of ridge and share, the donors' variance around the first, the
+donors, and the attributes that were called clean but do not fit.
+
+One row at a time, sums in a fixed order: a row's result has the same bits in any batch.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treemend.kernels.flags import inlined, kernel
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+@inlined
+def distrusted_attributes(
+    reference: Floats, donors: Integers, row: Floats, usable: Flags, scale: Floats, limit: float, most: float
+) -> Flags:
+    """Mark usable attributes far outside the donors' values, at most a share ``most`` of them.
+
+    A row that fits badly everywhere is unusual rather than corrupted everywhere, so deviations are taken relative to
+    the row's own typical one.
+    """
+    n_attributes = row.size
+    distrusted = np.zeros(n_attributes, np.bool_)
+    n_usable = 0
+    for k in range(n_attributes):
+        n_usable += usable[k]
+    if donors.size < 5 or n_usable < 5:
+        return distrusted
+    deviation = np.zeros(n_attributes)
+    ranked = np.empty(n_usable)
+    place = 0
+    for k in range(n_attributes):
+        if not usable[k]:
+            continue
+        mean = 0.0
+        for i in donors:
+            mean += reference[i, k]
+        mean /= donors.size
+        variance = 0.0
+        for i in donors:
+            variance += (reference[i, k] - mean) ** 2
+        spread = math.sqrt(variance / donors.size) + 0.02 * scale[k]
+        if spread > 0.0:
+            deviation[k] = abs(row[k] - mean) / spread
+        ranked[place] = deviation[k]
+        place += 1
+    ranked = np.sort(ranked)
+    typical = max(1.0, 0.5 * (ranked[(n_usable - 1) // 2] + ranked[n_usable // 2]) / 0.6745)
+    at_least = ranked[n_usable - 1 - int(most * n_usable)]
+    for k in range(n_attributes):
+        distrusted[k] = usable[k] and deviation[k] > limit * typical and deviation[k] > at_least
+    return distrusted
+
+
+@inlined
+def attribute_weights(
+    relevance: NDArray[np.float32], scale: Floats, usable: Flags, gap: Integers, floor: float
+) -> Floats:
+    """Return how much each usable attribute says about the gap: mean 1 over the usable ones, 0 elsewhere."""
+    n_attributes = usable.size
+    weights = np.zeros(n_attributes)
+    for j in gap:
+        variance = scale[j] * scale[j]
+        for k in range(n_attributes):
+            weights[k] += variance * relevance[j, k]
+    total = 0.0
+    n_usable = 0
+    for k in range(n_attributes):
+        if usable[k]:
+            total += weights[k]
+            n_usable += 1
+    mean = total / max(n_usable, 1)
+    for k in range(n_attributes):
+        if not usable[k]:
+            weights[k] = 0.0
+        elif mean > 0.0:
+            weights[k] = (weights[k] / mean + floor) / (1.0 + floor)
+        else:
+            weights[k] = 1.0
+    return weights
+
+
+@inlined
+def ridge_weights(gram: Floats, ridge: float) -> Floats:
+    """Return weights w summing to 1 that minimise ``w' gram w + ridge * mean(diagonal) * w' w``."""
+    size = gram.shape[0]
+    factor = gram.copy()
+    added = 1e-12
+    for i in range(size):
+        added += ridge * gram[i, i] / size
+    for i in range(size):
+        factor[i, i] += added
+    for j in range(size):
+        for k in range(j):
+            factor[j, j] -= factor[j, k] * factor[j, k]
+        factor[j, j] = math.sqrt(max(factor[j, j], 1e-300))
+        for i in range(j + 1, size):
+            total = 0.0
+            for k in range(j):
+                total += factor[i, k] * factor[j, k]
+            factor[i, j] = (factor[i, j] - total) / factor[j, j]
+    weights = np.ones(size)
+    for i in range(size):
+        for k in range(i):
+            weights[i] -= factor[i, k] * weights[k]
+        weights[i] /= factor[i, i]
+    for i in range(size - 1, -1, -1):
+        for k in range(i + 1, size):
+            weights[i] -= factor[k, i] * weights[k]
+        weights[i] /= factor[i, i]
+    total = weights.sum()
+    for i in range(size):
+        weights[i] /= total
+    return weights
+
+
+@inlined
+def weighted_gram(reference: Floats, donors: Integers, row: Floats, usable: Flags, weights: Floats) -> Floats:
+    """Return the products of the donors' weighted differences from the row."""
+    size = donors.size
+    gram = np.zeros((size, size))
+    difference = np.empty(size)
+    for k in range(row.size):
+        if not usable[k]:
+            continue
+        root = math.sqrt(weights[k])
+        for a in range(size):
+            difference[a] = root * (reference[donors[a], k] - row[k])
+        for a in range(size):
+            scaled = difference[a]
+            for b in range(size):
+                gram[a, b] += scaled * difference[b]
+    return gram
+
+
+@inlined
+def nearest_by_weight(
+    reference: Floats, candidates: Integers, row: Floats, usable: Flags, weights: Floats, count: int
+) -> Integers:
+    """Return the ``count`` candidates nearest by weighted distance, the earlier candidate first where equal."""
+    distance = np.zeros(candidates.size)
+    for c in range(candidates.size):
+        i = candidates[c]
+        for k in range(row.size):
+            if usable[k]:
+                gap = reference[i, k] - row[k]
+                distance[c] += weights[k] * gap * gap
+    return candidates[np.argsort(distance, kind="mergesort")[: min(count, candidates.size)]]
+
+
+@kernel
+def reconstruct_rows(
+    reference: Floats,
+    scale: Floats,
+    relevance: NDArray[np.float32],
+    rows: Floats,
+    gaps: Flags,
+    usable: Flags,
+    candidates: Integers,
+    ridges: Floats,
+    shares: Floats,
+    n_donors: int,
+    n_nearest: int,
+    limit: float,
+    most: float,
+    floor: float,
+    filled: Floats,
+    variance: Floats,
+    donors: Integers,
+    distrusted: Flags,
+) -> None:
+    """Fill ``filled`` (pairs, rows, attributes), ``variance``, ``donors`` and ``distrusted``, all zero or -1 before."""
+    for r in range(rows.shape[0]):
+        gap = np.flatnonzero(gaps[r])
+        found = candidates[r][candidates[r] >= 0]
+        if gap.size == 0 or found.size == 0:
+            continue
+        distrusted[r] = distrusted_attributes(reference, found[:n_donors], rows[r], usable[r], scale, limit, most)
+        trusted = usable[r] & ~distrusted[r]
+        weights = attribute_weights(relevance, scale, trusted, gap, floor)
+        chosen = nearest_by_weight(reference, found, rows[r], trusted, weights, n_donors)
+        gram = weighted_gram(reference, chosen, rows[r], trusted, weights)
+        nearest = min(n_nearest, chosen.size)
+        for p in range(ridges.size):
+            combination = np.zeros(chosen.size)
+            if shares[p] < 1.0:
+                combination += (1.0 - shares[p]) * ridge_weights(gram, ridges[p])
+            combination[:nearest] += shares[p] / nearest
+            for a in range(chosen.size):
+                for j in gap:
+                    filled[p, r, j] += combination[a] * reference[chosen[a], j]
+        few = min(donors.shape[1], chosen.size)
+        donors[r, :few] = chosen[:few]
+        for a in range(few):
+            for j in gap:
+                variance[r, j] += (reference[chosen[a], j] - filled[0, r, j]) ** 2 / few

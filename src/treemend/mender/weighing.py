@@ -1,0 +1,250 @@
+"""Weighing: search and context together, one statistic a row, one honest rate (method, section 10).
+
+Enters: rows, and how unusual each of their nodes is. Leaves: for each row a statistic, minus the log of how often a
+clean row has as much evidence; the rows beyond the threshold; and the stretches that explain them.
+
+Five explanations compete: the published search, and the four of `treemend.refinement`. Each one's evidence is measured
+by its own tail on clean rows, so that they can be compared; the largest surprise is the row's statistic. The threshold
+is the conformal quantile of the reference rows' own statistics, each taken from models that have not seen the row.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treemend.imputation import Filler, fill
+from treemend.refinement import (
+    EXPLANATIONS,
+    Context,
+    Tails,
+    conformal_threshold,
+    find_stretches,
+    learn_context,
+    learn_tails,
+    weigh,
+)
+from treemend.separation import attribute_mask, declare, turning_levels
+from treemend.tree import AttributeTree
+
+__all__ = ["Bench", "Scales", "Surprise", "learn_scales", "refine_declared", "search_evidence", "weigh_rows"]
+
+SEARCH = len(EXPLANATIONS)
+_FURTHER = math.log(10)
+_MOST_STRETCHES = 3
+_WIDEST = 0.7
+
+
+@dataclass(frozen=True, eq=False)
+class Scales:
+    """What weighing has learnt.
+
+    Attributes
+    ----------
+    context : Context
+        What the reference says of how the parts of a row go together.
+    tails : Tails
+        How much evidence clean rows have, for each explanation.
+    rows : ndarray of int
+        The reference rows whose statistics are known.
+    evidence : ndarray, those rows x explanations
+        By models that have not seen them.
+    n_lost : float
+        How many clean rows are missing among them because they were taken for corrupted.
+    """
+
+    context: Context
+    tails: Tails
+    rows: NDArray[np.int64]
+    evidence: NDArray[np.float64]
+    n_lost: float = 0.0
+
+    @property
+    def statistics(self) -> NDArray[np.float64]:
+        """The statistics of those rows."""
+        return np.asarray(self.tails.surprise(self.evidence).max(axis=1))
+
+    def threshold(self, rate: float) -> float:
+        """Return the statistic that at most a share ``rate`` of clean rows exceeds, lost ones included."""
+        n_rows = len(self.evidence)
+        left = (rate * (n_rows + self.n_lost) - self.n_lost) / n_rows
+        if self.n_lost > 0:
+            left = max(left, 1 / (n_rows + 1))
+        return conformal_threshold(np.sort(self.statistics), left)
+
+
+@dataclass(frozen=True, eq=False)
+class Surprise:
+    """Evidence and a statistic for each row, and the mask of those beyond the threshold, in the order of the tree."""
+
+    evidence: NDArray[np.float64]
+    statistic: NDArray[np.float64]
+    mask: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Bench:
+    """What weighing needs beside the scales: the reference, its range, the layout, the search's threshold."""
+
+    filler: Filler
+    tree: AttributeTree
+    grid: tuple[int, int, int] | None
+    tau: float
+    stop_at_root: bool
+    n_reference: int
+    unit_offset: NDArray[np.float64]
+    unit_width: NDArray[np.float64]
+    n_jobs: int | None
+
+    def to_layout(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Take rows to the reference's unit range, and to the order of the layout: the tree's, or row by row."""
+        unit = (rows - self.unit_offset) / self.unit_width
+        if self.grid is None:
+            return np.asarray(unit, dtype=np.float64)
+        laid = np.empty_like(unit)
+        laid[:, self.tree.order] = unit
+        return laid
+
+    def to_tree(self, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Take a mask back."""
+        return mask if self.grid is None else mask[:, self.tree.order]
+
+
+def search_evidence(
+    counts: NDArray[np.int64], tree: AttributeTree, n_reference: int, *, stop_at_root: bool
+) -> NDArray[np.float64]:
+    """Return minus the log of the smallest ``tau`` at which the search declares something in a row."""
+    first = turning_levels(counts, tree, -1, n_reference, stop_at_root=stop_at_root)
+    return -np.log((first + 1) / (n_reference + 1))
+
+
+def learn_scales(bench: Bench, left_out_counts: NDArray[np.int64], *, seed: int) -> Scales:
+    """Learn from the reference, and weigh its rows honestly."""
+    reference = bench.to_layout(bench.filler.reference)
+    context, clean = learn_context(reference, bench.grid, seed=seed, n_jobs=bench.n_jobs)
+    by_search = search_evidence(
+        left_out_counts[clean.rows], bench.tree, bench.n_reference, stop_at_root=bench.stop_at_root
+    )
+    evidence = np.column_stack([clean.evidence, by_search])
+    return Scales(context, learn_tails(evidence), clean.rows, evidence)
+
+
+def weigh_rows(
+    bench: Bench,
+    scales: Scales,
+    rows: NDArray[np.float64],
+    counts: NDArray[np.int64],
+    threshold: float,
+    left_out: NDArray[np.int64] | None = None,
+) -> Surprise:
+    """Weigh rows, and draw the stretches of those beyond the threshold.
+
+    Parameters
+    ----------
+    bench, scales
+    rows : ndarray, rows x attributes
+        Scaled, in the order of the tree, NaN where missing.
+    counts : ndarray of int, rows x nodes
+        From the search.
+    threshold : float
+        Rows with a larger statistic are corrupted.
+    left_out : ndarray of int, one a row, optional
+        The reference rows that these rows are, -1 for none.
+    """
+    missing = np.isnan(rows)
+    complete = _filled(bench, rows, missing, left_out) if missing.any() else rows
+    found = _weigh_once(bench, scales, complete, counts, threshold, left_out)
+    mask = found.mask & ~missing
+    live = np.flatnonzero(mask.any(axis=1))
+    for _ in range(_MOST_STRETCHES - 1):
+        if len(live) == 0:
+            break
+        repaired = _filled(bench, rows[live], mask[live] | missing[live], None if left_out is None else left_out[live])
+        # Further stretches must be ten times as surprising: what was filled in looks a little foreign itself.
+        more = _weigh_once(bench, scales, repaired, None, threshold + _FURTHER, None).mask & ~missing[live]
+        union = mask[live] | more
+        grown = np.any(more & ~mask[live], axis=1) & (union.mean(axis=1) <= _WIDEST)
+        live, union = live[grown], union[grown]
+        mask[live] = union
+    return Surprise(found.evidence, found.statistic, mask)
+
+
+def refine_declared(
+    bench: Bench, scales: Scales, rows: NDArray[np.float64], declared: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Return what the search declared, attributes of rows, with the stretches of the context where it has any.
+
+    Parameters
+    ----------
+    bench, scales
+    rows : ndarray, rows x attributes
+        Scaled, in the order of the tree, NaN where missing.
+    declared : ndarray of bool, rows x attributes
+        Rows without any are left alone.
+    """
+    missing = np.isnan(rows)
+    refined = declared & ~missing
+    live = np.flatnonzero(refined.any(axis=1))
+    if len(live):
+        complete = _filled(bench, rows[live], missing[live], None)
+        found = _weigh_once(bench, scales, complete, None, 0.0, None).mask & ~missing[live]
+        refined[live] = np.where(found.any(axis=1, keepdims=True), found, refined[live])
+    return refined
+
+
+def _weigh_once(
+    bench: Bench,
+    scales: Scales,
+    rows: NDArray[np.float64],
+    counts: NDArray[np.int64] | None,
+    threshold: float,
+    left_out: NDArray[np.int64] | None,
+) -> Surprise:
+    """Weigh complete rows; reference rows have the statistics of models that have not seen them."""
+    laid = bench.to_layout(rows)
+    reference = bench.to_layout(bench.filler.reference)
+    weighed = weigh(scales.context, laid, reference, left_out=left_out, n_jobs=bench.n_jobs)
+    by_search = np.full(len(rows), -np.inf)
+    if counts is not None:
+        by_search = search_evidence(counts, bench.tree, bench.n_reference, stop_at_root=bench.stop_at_root)
+    evidence = np.column_stack([weighed.evidence, by_search])
+    surprise = scales.tails.surprise(evidence)
+    statistic, explanation = surprise.max(axis=1), surprise.argmax(axis=1)
+    if left_out is not None:
+        statistic = _honest(scales, statistic, left_out)
+    beyond = statistic > threshold
+    mask = bench.to_tree(find_stretches(scales.context, laid, weighed, beyond, explanation, n_jobs=bench.n_jobs))
+    searched = np.flatnonzero(beyond & (explanation == SEARCH))
+    if counts is not None and len(searched):
+        mask[searched] = _declared(bench, counts[searched])
+    return Surprise(evidence, statistic, mask)
+
+
+def _declared(bench: Bench, counts: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return what the search declares: at its own threshold, or at the first level at which it declares anything."""
+    first = turning_levels(counts, bench.tree, -1, bench.n_reference, stop_at_root=bench.stop_at_root)
+    level = np.maximum(first, math.floor(bench.tau * bench.n_reference + 1e-9))
+    at_threshold = declare(counts, bench.tree, level[:, None], stop_at_root=bench.stop_at_root)
+    at_first = declare(counts, bench.tree, first[:, None], stop_at_root=bench.stop_at_root)
+    lost = ~at_threshold.any(axis=1)
+    at_threshold[lost] = at_first[lost]
+    return attribute_mask(at_threshold, bench.tree)
+
+
+def _filled(
+    bench: Bench, rows: NDArray[np.float64], gaps: NDArray[np.bool_], left_out: NDArray[np.int64] | None
+) -> NDArray[np.float64]:
+    """Return the rows with their gaps filled, scaled."""
+    filler = bench.filler
+    nothing_declared = np.zeros((len(rows), bench.tree.n_nodes), dtype=bool)
+    values = fill(filler, rows, gaps, nothing_declared, left_out=left_out, n_jobs=bench.n_jobs).values
+    return np.where(gaps, (values - filler.offset) / filler.width, rows)
+
+
+def _honest(scales: Scales, statistic: NDArray[np.float64], left_out: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Put in the statistics of reference rows by models that have not seen them, where they are known."""
+    known = np.full(max(int(left_out.max(initial=-1)), int(scales.rows.max(initial=-1))) + 2, np.nan)
+    known[scales.rows] = scales.statistics
+    honest = known[left_out]
+    return np.where(np.isnan(honest), statistic, honest)
