@@ -28,7 +28,7 @@ class Mended:
     repaired : table of the input's kind
         The rows, with corrupted and missing values replaced and all others bit for bit as they came.
     mask : table of the input's kind, boolean
-        True where a value was judged corrupted.
+        True where a value was judged corrupted; columns that were passed through are not in it.
     corrupted : ndarray of bool, one a row
         True where a row holds a corrupted value.
     missing : table of the input's kind, boolean
