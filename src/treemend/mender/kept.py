@@ -133,6 +133,7 @@ _SCALES = Record(
         "tails": Record(Tails, {"edge": _floats("explanations"), "slope": _floats("explanations")}),
         "rows": Array("int64", ("weighed rows",)),
         "evidence": _floats("weighed rows", "explanations"),
+        "usual_density": Number(),
         "n_lost": Number(least=0),
     },
 )
