@@ -42,7 +42,8 @@ pictures: $(VENV)/.installed            ## draw the pictures of docs/
 screenshots: $(VENV)/.installed            ## take the pictures of the report; needs Chromium
 	$(BIN)/python docs/draw_report.py
 
-benchmark: $(VENV)/.installed            ## speed ratios against scikit-learn and NumPy
+benchmark: $(VENV)/.installed            ## speed ratios against scikit-learn, FAISS and NumPy
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'faiss-cpu>=1.8'
 	$(BIN)/python benchmarks/speed
 
 clean:            ## remove the environment and what tools left

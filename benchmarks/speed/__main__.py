@@ -1,6 +1,6 @@
 """Kernels against scikit-learn brute force, FAISS flat and NumPy's partition, looped over the nodes of the tree.
 
-    python benchmarks/speed/kernels.py [--threads 2] [--reference 10000] [--rows 1000] ...
+    python benchmarks/speed [--threads 2] [--reference 10000] [--rows 1000] ...
 
 Everything is measured in one run with the same number of threads, after compilation, in interleaved rounds;
 the shortest of each counts. Two ratios are printed for each pair: of elapsed time, and of processor time
@@ -15,7 +15,7 @@ import os
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from types import SimpleNamespace
+from importlib.util import find_spec
 
 
 def parsed() -> argparse.Namespace:
@@ -41,18 +41,7 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import numpy as np  # noqa: E402
 
 from treemend import kernels  # noqa: E402
-
-
-def halving_tree(width: int, depth: int) -> SimpleNamespace:
-    nodes = [[0, width, -1, -1, 0]]
-    for node in nodes:
-        start, stop, *_, level = node
-        if stop - start >= 2 and level < depth:
-            middle = start + (stop - start) // 2
-            node[2:4] = len(nodes), len(nodes) + 1
-            nodes += [[start, middle, -1, -1, level + 1], [middle, stop, -1, -1, level + 1]]
-    columns = np.array(nodes, dtype=np.int64).T
-    return SimpleNamespace(**dict(zip(("start", "stop", "left", "right", "depth"), columns, strict=True)))
+from treemend.tree import build_tree, lay_out  # noqa: E402
 
 
 def smooth_rows(generator: np.random.Generator, n_rows: int, width: int) -> np.ndarray:
@@ -128,7 +117,7 @@ def best_times(tasks: dict[str, Callable[[], object]], rounds: int) -> dict[str,
 def main() -> None:
     a = ARGUMENTS
     generator = np.random.default_rng(0)
-    tree = halving_tree(a.attributes, a.depth)
+    tree = build_tree(lay_out("sequence", a.attributes), a.depth)
     reference = smooth_rows(generator, a.reference, a.attributes)
     rows = smooth_rows(generator, a.rows, a.attributes)
     small, few = reference[: a.ranked_reference], rows[: a.partition_rows]
@@ -165,9 +154,12 @@ def main() -> None:
         tasks |= {
             "scikit-learn float32": lambda: scikit_learn(reference, rows, tree, a.neighbors, np.float32),
             "scikit-learn float64": lambda: scikit_learn(reference, rows, tree, a.neighbors, np.float64),
-            "FAISS flat": lambda: faiss_flat(reference, rows, tree, a.neighbors),
             "NumPy partition, small": lambda: numpy_partition(small, few, tree, a.neighbors, a.alpha),
         }
+        if find_spec("faiss") is None:
+            print("FAISS is not installed and left out: pip install faiss-cpu")
+        else:
+            tasks["FAISS flat"] = lambda: faiss_flat(reference, rows, tree, a.neighbors)
     best = best_times(tasks, a.rounds)
     print(f"{a.rows} rows, {a.reference} reference rows ({len(small)} where small), {a.attributes} attributes,")
     print(f"{len(tree.start)} nodes, K = {a.neighbors}, {a.threads} threads; seconds elapsed and of processor")
@@ -187,7 +179,7 @@ def main() -> None:
         (ranked, "scikit-learn float64"),
         (f"{ranked}, small", "NumPy partition, small"),
     ]
-    for fast, peer in pairs if a.skip_peers else pairs + peers:
+    for fast, peer in [pair for pair in pairs + peers if pair[1] in best]:
         elapsed, processor = (slow / quick for slow, quick in zip(best[peer], best[fast], strict=True))
         print(f"  {fast + ' against ' + peer:46s} {elapsed:7.1f} {processor:7.1f}")
 
