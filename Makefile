@@ -3,7 +3,9 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: demo test check lint types imports format pictures screenshots benchmark clean help
+PAPER = $(if $(DATA),--data '$(DATA)') $(ONLY)
+
+.PHONY: demo paper test check lint types imports format pictures screenshots benchmark clean help
 
 help:            ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 18
@@ -45,6 +47,9 @@ screenshots: $(VENV)/.installed            ## take the pictures of the report; n
 benchmark: $(VENV)/.installed            ## speed ratios against scikit-learn, FAISS and NumPy
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'faiss-cpu>=1.8'
 	$(BIN)/python benchmarks/speed
+
+paper: $(VENV)/.installed            ## the published experiments and docs/paper.md; ONLY=table_1 for one, DATA=folder for the sets
+	$(BIN)/python -m experiments $(PAPER)
 
 clean:            ## remove the environment and what tools left
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache demo.png
