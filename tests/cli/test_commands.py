@@ -106,7 +106,7 @@ def test_samples_are_fair():
         sample, places = np.empty((0, 1)), np.empty(0, dtype=np.int64)
         for first in range(0, 30, 7):
             ranks = np.arange(first, min(30, first + 7))
-            sample, places = learning._sampled(sample, places, ranks[:, None].astype(float), ranks, 6, rng)
+            sample, places = learning._sampled(sample, places, ranks[:, None].astype(float), ranks, first, 6, rng)
         assert np.array_equal(sample[:, 0], places)
         assert len(set(places)) == 6
         counts[places] += 1
