@@ -54,7 +54,7 @@ def _table_1(settings: Settings) -> Iterator[Expectation]:
         within = sum(abs(row["difference"]) <= WITHIN_STANDARD_ERRORS for row in own)
         yield Expectation(
             f"Table 1, {reference} reference: TCS-MAP within 2 combined standard errors on at least {least} of 11 sets",
-            f"{within} of {n_sets}",
+            f"{within} of {n_sets}{' †' if reference == 'clean' else ''}",
             within >= least,
         )
     for statement, least, rule in (
@@ -93,7 +93,7 @@ def _theta(settings: Settings) -> Iterator[Expectation]:
     each = ", ".join(f"{row['theta']:.2f}" for row in rows if row["alphas"] != "all")
     yield Expectation(
         f"USPS: theta fitted to the false-alarm rates lies between {low:g} and {high:g}",
-        f"{one:.2f} (by alpha: {each})",
+        f"{one:.2f} (by alpha: {each}) †",
         low <= one <= high,
     )
 
@@ -113,7 +113,7 @@ def _recovered(settings: Settings) -> Iterator[Expectation]:
     shares = [row["recovered"] for row in read_rows(settings.results / "scatter.csv") if row["order"] == "file"]
     yield Expectation(
         f"USPS: {RECOVERED_AT_LEAST:g} % or more of the lost accuracy come back, alpha = .75, tau = .016, five draws",
-        f"{np.mean(shares):.1f} % ({', '.join(f'{share:.0f}' for share in shares)})",
+        f"{np.mean(shares):.1f} % ({', '.join(f'{share:.0f}' for share in shares)}) †",
         float(np.mean(shares)) >= RECOVERED_AT_LEAST,
     )
 
