@@ -16,7 +16,7 @@ from experiments.readings import ALPHAS, MAIN, READINGS, TAUS, Accuracies, Cell,
 from experiments.recording import Row, Settings, read_rows, write_rows
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 __all__ = ["accuracies_of", "difference", "draw", "improvement", "neighbouring_choices", "neighbours", "summarise"]
 
@@ -93,7 +93,7 @@ def draw(settings: Settings) -> None:
         for row in read_rows(settings.results / "table_1.csv")
         if row["method"] == "TCS-MAP" and row["set"] in TABLE_1
     ]
-    figure, panels = new_figure(9.2, 4.4, columns=2)
+    figure, panels = new_figure(9.2, 4.6, columns=2)
     for ax, reference in zip(panels, REFERENCES, strict=True):
         own = [row for row in rows if row["reference"] == reference]
         places = np.arange(len(own))[::-1]
@@ -133,17 +133,17 @@ def draw(settings: Settings) -> None:
         ax.axvline(0, color="#222222", linewidth=0.8)
         open_frame(ax)
     panels[1].set_yticklabels([])
-    _explain(panels[0])
+    _explain(figure)
     save(figure, settings.results / "table_1.png")
 
 
-def _explain(ax: "Axes") -> None:
+def _explain(figure: "Figure") -> None:
     from matplotlib.lines import Line2D
 
     marks = [Line2D([], [], marker="o", linestyle="", color=colour) for colour in (GREY, BLUE, ORANGE)]
     marks.append(Line2D([], [], color=_PALE, linewidth=6))
     meanings = ("published", "ours", "ours, more than 2 s.e. away", "ours, one step away in the grid")
-    ax.legend(marks, meanings, frameon=False, fontsize=8, loc="lower right")
+    figure.legend(marks, meanings, frameon=False, fontsize=8, loc="outside lower center", ncols=4)
 
 
 def _lines(cells: Sequence[Row], name: str, choice: Choice) -> Iterator[Row]:
