@@ -135,7 +135,7 @@ def read_rows(path: Path) -> list[Row]:
 
 
 def record_machine(experiment: str, seconds: float, settings: Settings) -> None:
-    """Note beside the results how long an experiment took, from which seed, on which machine."""
+    """Note beside the results how long an experiment took, from which seed, on which machine, and how busy that was."""
     path = settings.results / "runs.json"
     runs = json.loads(path.read_text()) if path.exists() else {}
     runs[experiment] = {
@@ -143,6 +143,7 @@ def record_machine(experiment: str, seconds: float, settings: Settings) -> None:
         "seed": settings.seed,
         "processor": _processor(),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "load": round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None,
         "python": platform.python_version(),
         **{name: version(name) for name in ("treemend", "numpy", "numba", "scikit-learn")},
     }
