@@ -3,7 +3,9 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: demo test check lint types imports format pictures benchmark clean help
+PAPER = $(if $(DATA),--data '$(DATA)') $(ONLY)
+
+.PHONY: demo paper test check lint types imports format pictures benchmark clean help
 
 help:            ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 18
@@ -41,6 +43,9 @@ pictures: $(VENV)/.installed            ## draw the pictures of docs/
 
 benchmark: $(VENV)/.installed            ## speed ratios against scikit-learn and NumPy
 	$(BIN)/python benchmarks/speed
+
+paper: $(VENV)/.installed            ## the published experiments and docs/paper.md; ONLY=table_1 for one, DATA=folder for the sets
+	$(BIN)/python -m experiments $(PAPER)
 
 clean:            ## remove the environment and what tools left
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache demo.png
