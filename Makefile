@@ -3,7 +3,9 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: demo test check lint types imports format pictures benchmark robustness peers clean help
+PAPER = $(if $(DATA),--data '$(DATA)') $(ONLY)
+
+.PHONY: demo paper robustness peers test check lint types imports format pictures benchmark clean help
 
 help:            ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 18
@@ -52,6 +54,9 @@ robustness: $(VENV)/.installed            ## the proof and docs/accuracy.md; ONL
 
 peers: .venv-peers/.installed            ## other people's methods on the proof's rows, in an environment of their own
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv-peers/bin/python -m benchmarks.peers $(if $(DATA),--data '$(DATA)')
+
+paper: $(VENV)/.installed            ## the published experiments and docs/paper.md; ONLY=table_1 for one, DATA=folder for the sets
+	$(BIN)/python -m experiments $(PAPER)
 
 clean:            ## remove the environment and what tools left
 	rm -rf $(VENV) .venv-peers .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache demo.png
