@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 
 PAPER = $(if $(DATA),--data '$(DATA)') $(ONLY)
 
-.PHONY: demo paper robustness peers test check lint types imports format pictures benchmark clean help
+.PHONY: demo paper robustness peers test check lint types imports format pictures screenshots benchmark clean help
 
 help:            ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 18
@@ -41,7 +41,11 @@ format: $(VENV)/.installed            ## put the source into its form
 pictures: $(VENV)/.installed            ## draw the pictures of docs/
 	$(BIN)/python docs/draw_pictures.py
 
-benchmark: $(VENV)/.installed            ## speed ratios against scikit-learn and NumPy
+screenshots: $(VENV)/.installed            ## take the pictures of the report; needs Chromium
+	$(BIN)/python docs/draw_report.py
+
+benchmark: $(VENV)/.installed            ## speed ratios against scikit-learn, FAISS and NumPy
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'faiss-cpu>=1.8'
 	$(BIN)/python benchmarks/speed
 
 robustness: $(VENV)/.installed            ## the proof and docs/accuracy.md; ONLY=sweep for one question, DATA=folder for the sets

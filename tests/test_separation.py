@@ -9,9 +9,7 @@ from treemend.tree import build_tree, lay_out
 
 def turning_level(own, tree, level, n_levels, stop_at_root):
     """Twin: the verdict at every level, one after the other."""
-    verdicts = [
-        declared_nodes((own <= k)[None], tree, stop_at_root=stop_at_root).any() for k in range(n_levels)
-    ]
+    verdicts = [declared_nodes((own <= k)[None], tree, stop_at_root=stop_at_root).any() for k in range(n_levels)]
     if level >= 0 and verdicts[level]:
         while level > 0 and verdicts[level - 1]:
             level -= 1
@@ -24,9 +22,7 @@ def turning_level(own, tree, level, n_levels, stop_at_root):
 def test_turning_levels(data, n_features, depth, stop_at_root):
     tree = build_tree(lay_out("sequence", n_features), depth)
     n_levels = 12
-    counts = np.array(
-        data.draw(st.lists(st.integers(0, n_levels - 1), min_size=tree.n_nodes, max_size=tree.n_nodes))
-    )
+    counts = np.array(data.draw(st.lists(st.integers(0, n_levels - 1), min_size=tree.n_nodes, max_size=tree.n_nodes)))
     level = data.draw(st.integers(-1, n_levels - 1))
     found = turning_levels(counts[None], tree, level, n_levels, stop_at_root=stop_at_root)
     assert found[0] == turning_level(counts, tree, level, n_levels, stop_at_root)

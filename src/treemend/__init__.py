@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from treemend import false_alarms
-    from treemend.exceptions import ColumnsError, InputError, ParameterError, TreemendError
+    from treemend.exceptions import (
+        ColumnsError,
+        InputError,
+        ModelFileError,
+        OutputError,
+        ParameterError,
+        TreemendError,
+    )
     from treemend.mender import Mended, TreeMender, mend
 
 __version__ = "0.1.0"
@@ -17,6 +24,8 @@ __all__ = [
     "ColumnsError",
     "InputError",
     "Mended",
+    "ModelFileError",
+    "OutputError",
     "ParameterError",
     "TreeMender",
     "TreemendError",
@@ -28,6 +37,8 @@ _ROOM_OF = {
     "ColumnsError": "exceptions",
     "InputError": "exceptions",
     "Mended": "mender",
+    "ModelFileError": "exceptions",
+    "OutputError": "exceptions",
     "ParameterError": "exceptions",
     "TreeMender": "mender",
     "TreemendError": "exceptions",

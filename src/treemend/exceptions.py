@@ -5,13 +5,15 @@
     TreemendError
     ├── InputError        (ValueError)  the rows cannot be used as they are
     │   └── ColumnsError                the columns are not those of the reference
-    └── ParameterError    (ValueError)  a parameter is out of range, of the wrong type, or clashes
+    ├── ParameterError    (ValueError)  a parameter is out of range, of the wrong type, or clashes
+    ├── ModelFileError    (ValueError)  a model file is damaged, of a newer version, or not a model at all
+    └── OutputError                     a file cannot be written as asked
 
-Every message says what is wrong, where, what was expected, what was found, and what to do next. All but the root are
-also `ValueError`, so that code written for scikit-learn catches them.
+Every message says what is wrong, where, what was expected, what was found, and what to do next. Errors of what was
+given are also `ValueError`, so that code written for scikit-learn catches them.
 """
 
-__all__ = ["ColumnsError", "InputError", "ParameterError", "TreemendError"]
+__all__ = ["ColumnsError", "InputError", "ModelFileError", "OutputError", "ParameterError", "TreemendError"]
 
 
 class TreemendError(Exception):
@@ -28,3 +30,11 @@ class ColumnsError(InputError):
 
 class ParameterError(TreemendError, ValueError):
     """A parameter is out of range, of the wrong type, or clashes with another."""
+
+
+class ModelFileError(TreemendError, ValueError):
+    """A model file cannot be trusted or understood, or a mender cannot be kept in one."""
+
+
+class OutputError(TreemendError):
+    """A file cannot be written as asked: it exists, its folder does not, or the disk is full."""

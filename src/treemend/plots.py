@@ -20,7 +20,9 @@ __all__ = ["plot_images", "plot_map", "plot_row", "plot_tree"]
 
 ORANGE = "#D55E00"
 BLUE = "#0072B2"
+SKY = "#56B4E9"
 GREY = "#999999"
+PALE = "#f4f4f4"
 
 
 def plot_row(
@@ -28,6 +30,7 @@ def plot_row(
     after: ArrayLike,
     mask: ArrayLike,
     *,
+    spread: ArrayLike | None = None,
     true: ArrayLike | None = None,
     ax: "Axes | None" = None,
 ) -> "Axes":
@@ -37,6 +40,8 @@ def plot_row(
     ----------
     before, after : array, one value an attribute
     mask : array of bool, one an attribute
+    spread : array, one value an attribute, optional
+        The donors' spread, drawn around what was put back; NaN where nothing was.
     true : array, optional
         What really stood there, where it is known.
     ax : Axes, optional
@@ -44,39 +49,48 @@ def plot_row(
     """
     ax = ax or _new_axes((7, 2.6))
     before, after = np.asarray(before, dtype=float), np.asarray(after, dtype=float)
-    for start, stop in _stretches(np.asarray(mask, dtype=bool)):
+    for start, stop in stretches(np.asarray(mask, dtype=bool)):
         ax.axvspan(start - 0.5, stop - 0.5, color=ORANGE, alpha=0.15, linewidth=0)
     places = np.arange(len(before))
     if true is not None:
         ax.plot(places, np.asarray(true, dtype=float), color=GREY, linewidth=4, alpha=0.5, label="true")
+    if spread is not None:
+        width = np.asarray(spread, dtype=float)
+        ax.fill_between(
+            places, after - width, after + width, color=BLUE, alpha=0.25, linewidth=0, label="donors' spread"
+        )
     ax.plot(places, before, color=ORANGE, linewidth=1, label="as it came")
     ax.plot(places, after, color=BLUE, linewidth=1.6, label="repaired")
     ax.set_xlim(-0.5, len(before) - 0.5)
     ax.set_xlabel("attribute")
-    ax.legend(frameon=False, ncols=3, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2)
+    ax.legend(frameon=False, ncols=4, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2)
     _open_frame(ax)
     return ax
 
 
-def plot_map(mask: ArrayLike, *, ax: "Axes | None" = None) -> "Axes":
+def plot_map(mask: ArrayLike, *, missing: ArrayLike | None = None, ax: "Axes | None" = None) -> "Axes":
     """Draw what was found as a map, rows x attributes.
 
     Parameters
     ----------
     mask : array of bool, rows x attributes
+    missing : array of bool, rows x attributes, optional
+        Values that were missing when the rows came, marked in another colour.
     ax : Axes, optional
         Where to draw; a new figure by default.
     """
     from matplotlib.colors import ListedColormap
 
     ax = ax or _new_axes((7, 4))
+    found = np.asarray(mask, dtype=bool)
+    gaps = np.zeros_like(found) if missing is None else np.asarray(missing, dtype=bool)
     ax.imshow(
-        np.asarray(mask, dtype=bool),
+        np.where(found, 2, gaps),
         aspect="auto",
         interpolation="nearest",
-        cmap=ListedColormap(["#f4f4f4", ORANGE]),
+        cmap=ListedColormap([PALE, SKY, ORANGE]),
         vmin=0,
-        vmax=1,
+        vmax=2,
     )
     ax.set_xlabel("attribute")
     ax.set_ylabel("row")
@@ -122,13 +136,12 @@ def plot_images(images: Mapping[str, ArrayLike], *, columns: int | None = None) 
 
     Parameters
     ----------
-    images : mapping of str to array, images x height x width
-        One row of pictures for each entry; boolean arrays are drawn as masks.
+    images : mapping of str to array, images x height x width or images x height x width x 3
+        One row of pictures for each entry; boolean arrays are drawn as masks, dark is high in all others but colours.
     columns : int, optional
         How many images to draw; all by default.
     """
     from matplotlib import pyplot
-    from matplotlib.colors import ListedColormap
 
     stacks: dict[str, NDArray[Any]] = {name: np.asarray(stack)[:columns] for name, stack in images.items()}
     n_columns = max(len(stack) for stack in stacks.values())
@@ -139,18 +152,28 @@ def plot_images(images: Mapping[str, ArrayLike], *, columns: int | None = None) 
         squeeze=False,
         layout="compressed",
     )
-    grey = [stack for stack in stacks.values() if stack.dtype != bool]
-    low, high = min(stack.min() for stack in grey), max(stack.max() for stack in grey)
+    values = [stack for stack in stacks.values() if stack.dtype != bool]
+    low = min((float(np.nanmin(stack)) for stack in values), default=0.0)
+    high = max((float(np.nanmax(stack)) for stack in values), default=1.0)
     for line, (name, stack) in zip(axes, stacks.items(), strict=True):
         line[0].set_ylabel(name, rotation=0, ha="right", va="center")
         for ax, image in zip(line, stack, strict=False):
-            if stack.dtype == bool:
-                ax.imshow(image, cmap=ListedColormap(["#f4f4f4", ORANGE]), vmin=0, vmax=1)
-            else:
-                ax.imshow(image, cmap="gray_r", vmin=low, vmax=high)
+            _draw_image(ax, image, low, high)
         for ax in line:
             ax.set(xticks=[], yticks=[])
     return figure
+
+
+def _draw_image(ax: "Axes", image: NDArray[Any], low: float, high: float) -> None:
+    from matplotlib.colors import ListedColormap
+
+    coloured = image.ndim == 3
+    if image.dtype == bool:
+        ax.imshow(image.any(axis=2) if coloured else image, cmap=ListedColormap([PALE, ORANGE]), vmin=0, vmax=1)
+    elif coloured:
+        ax.imshow((image - low) / ((high - low) or 1.0))
+    else:
+        ax.imshow(image, cmap="gray_r", vmin=low, vmax=high)
 
 
 def _new_axes(size: tuple[float, float]) -> "Axes":
@@ -163,7 +186,13 @@ def _open_frame(ax: "Axes") -> None:
     ax.spines[["top", "right"]].set_visible(False)
 
 
-def _stretches(mask: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """Return the runs of True as half-open intervals."""
+def stretches(mask: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """Return the runs of True as half-open intervals.
+
+    Examples
+    --------
+    >>> stretches(np.array([True, False, True, True]))
+    [(0, 1), (2, 4)]
+    """
     edges = np.flatnonzero(np.diff(np.concatenate(([False], mask, [False]))))
     return [(int(start), int(stop)) for start, stop in edges.reshape(-1, 2)]

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +15,7 @@ from hypothesis import strategies as st
 from tests import naive
 from tests.kernels.examples import correlated, halving_tree, row_pairs, trees
 
+import treemend
 from treemend import kernels
 from treemend.kernels import threads
 
@@ -83,6 +88,30 @@ def test_absurdly_far_rows_stay_finite_and_far(alpha):
         radii = kernels.node_radii(packed, rows, 2)
         assert np.isfinite(radii).all()
         assert (radii[1:] > kernels.left_out_radii(packed, 2).max()).all()
+
+
+def test_runs_without_compilation():
+    """The interpreted lanes give the same radii and labels as the compiled ones."""
+    code = """
+import numpy as np
+from tests import naive
+from tests.kernels.examples import correlated, halving_tree
+from treemend import kernels
+generator = np.random.default_rng(1)
+for width, depth, alpha in ((20, 2, 0.75), (5, 3, 0.75), (20, 2, 1.0)):
+    tree = halving_tree(width, depth)
+    reference, rows = correlated(generator, 20, width), correlated(generator, 3, width)
+    packed = kernels.pack(reference, tree, alpha)
+    radii = kernels.node_radii(packed, rows, 3, n_jobs=1)
+    assert np.array_equal(radii, naive.node_radii(reference, tree, alpha, rows, 3))
+    labels = kernels.node_labels(packed, rows, radii[1], 3, n_jobs=1)
+    assert np.array_equal(labels, radii > radii[1])
+"""
+    source = Path(treemend.__file__).parents[1]
+    root = Path(__file__).parents[2]
+    path = os.pathsep.join([str(source), str(root)])
+    environment = {**os.environ, "PYTHONPATH": path, "NUMBA_DISABLE_JIT": "1"}
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, env=environment)
 
 
 def test_scaling_by_a_power_of_two_scales_radii_exactly():

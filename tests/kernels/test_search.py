@@ -40,7 +40,12 @@ def test_alarm_curve_equals_the_naive_twin(tree, seed, stop_at_root, n_levels):
         ([1, 0, 0, 1, 1, 1, 1], [0, 0, 0, 0, 0, 0, 0]),
         ([1, 1, 1, 1, 1, 0, 1], [0, 1, 0, 0, 0, 0, 1]),
     ],
-    ids=["inner node", "leaf below normal nodes", "rejected at the root", "the root itself is never declared"],
+    ids=[
+        "inner node",
+        "leaf below normal nodes",
+        "rejected at the root",
+        "the root itself is never declared",
+    ],
 )
 def test_the_search_by_hand(labels, declared):
     found = kernels.declared_nodes(np.array([labels], dtype=bool), halving_tree(4, 2))

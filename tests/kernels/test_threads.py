@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import joblib
+import numpy as np
 import pytest
 
 import treemend
@@ -30,9 +31,13 @@ def test_one_thread_inside_a_joblib_worker(backend):
 
 def test_chunks_cover_every_row_once():
     for n_rows, n_jobs in ((0, 1), (1, 2), (100, 3), (1000, 2)):
-        seen = []
-        for_chunks(lambda part: seen.extend(range(part.start, part.stop)), n_rows, 1000, n_jobs)
-        assert sorted(seen) == list(range(n_rows))
+        visits = np.zeros(n_rows, dtype=int)
+
+        def visit(part, visits=visits):
+            visits[part] += 1
+
+        for_chunks(visit, n_rows, 1000, n_jobs)
+        assert (visits == 1).all()
     assert chunk_size(10_000, 10**12, 2) == 1
 
 

@@ -1,9 +1,9 @@
 import numpy as np
 import pandas as pd
 import pytest
+from tests.rows import correlated_rows, overwrite
 
 import treemend
-from tests.rows import correlated_rows, overwrite
 from treemend import InputError, ParameterError, TreeMender
 
 

@@ -1,12 +1,14 @@
 """Distances from rows to a reference at every node of the attribute tree, and the search over the tree.
 
-Enters: reference rows in the tree's attribute order, packed once by ``pack``; suspect rows. Leaves: radii of all
-nodes (section 4 of the method), nearest rows (section 6), declared nodes (section 5) and alarm counts (section 7).
+Enters: reference rows in the tree's attribute order, packed once by ``pack``; suspect rows. Leaves: radii
+of all nodes (section 4 of the method), nearest rows (section 6), declared nodes (section 5) and alarm
+counts (section 7).
 
 The way through: ``packing`` lays the reference out in lanes and ``networks`` builds the comparators for
-``alpha < 1``; ``estimates`` finds each node's nearest rows in float32, all nodes in one pass; ``exact`` settles them in
-float64 by the literal definition, so that results do not depend on how they were found. ``door`` is what others call.
-Nothing is compiled, and Numba is not imported, before the first call.
+``alpha < 1``; ``estimates`` finds each node's nearest rows in float32, all nodes in one pass; ``exact``
+settles them in float64 by the literal definition, so that results do not depend on how they were found.
+``labels`` stops as soon as a threshold decides. ``door`` is what others call. Nothing is compiled, and
+Numba is not imported, before the first call.
 """
 
 from treemend.kernels.door import (
@@ -14,6 +16,7 @@ from treemend.kernels.door import (
     declared_nodes,
     left_out_radii,
     masked_neighbors,
+    node_labels,
     node_neighbors,
     node_radii,
 )
@@ -28,6 +31,7 @@ __all__ = [
     "kept",
     "left_out_radii",
     "masked_neighbors",
+    "node_labels",
     "node_neighbors",
     "node_radii",
     "pack",

@@ -1,7 +1,8 @@
 """The plain Python door in front of the kernels: types, chunks, threads, units.
 
-Enters: arrays in the caller's units. Leaves: arrays in the caller's units. The compiled modules are imported at the first
-call, so that importing the package stays quick. No array here has as many entries as rows times reference rows.
+Enters: arrays in the caller's units. Leaves: arrays in the caller's units. The compiled modules are
+imported at the first call, so that importing the package stays quick. No array here has as many entries as
+rows times reference rows.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from treemend.kernels.packing import PackedReference, TreeLike, pack_rows, scale_rows
+from treemend.kernels.packing import LANES, PackedReference, TreeLike, estimate_rows, pack_rows, scale_rows
 from treemend.kernels.threads import for_chunks
 
 SPARE_CANDIDATES = 2
@@ -56,34 +57,40 @@ def _radii(
     n_neighbors: int,
     n_jobs: int | None,
 ) -> NDArray[np.float64]:
+    from treemend.kernels.bitonic import even_shortlists
     from treemend.kernels.estimates import euclidean_shortlists, ranked_shortlists
     from treemend.kernels.exact import settle_radii
 
     n_rows = packed.n_rows if rows is None else len(rows)
     n_candidates = packed.n_rows - (skipped is not None)
     length = min(n_neighbors + SPARE_CANDIDATES, n_candidates)
+    room = max(length, LANES)
     radii = np.empty((n_rows, packed.n_nodes))
 
     def task(part: slice) -> None:
         scaled = packed.reference_rows(part) if rows is None else scale_rows(packed, rows[part])
         own = np.full(len(scaled), -1) if skipped is None else skipped[part]
-        values = np.full((len(scaled), packed.n_nodes, length), np.inf, dtype=np.float32)
-        indices = np.full(values.shape, -1, dtype=np.int64)
-        estimated = (scaled - packed.centre).astype(np.float32)
-        if packed.alpha < 1:
-            ranked_shortlists(packed.estimate, estimated, own, packed.network, values, indices)
+        values = np.full((len(scaled), packed.n_nodes, room), np.inf, dtype=np.float32)
+        indices = np.full(values.shape, -1, dtype=np.int32)
+        estimated = estimate_rows(packed, scaled)
+        if packed.alpha == 1:
+            euclidean_shortlists(packed.estimate, estimated, own, packed.nodes, values, indices, length)
+        elif len(packed.layout.wire):
+            even_shortlists(packed.estimate, estimated, own, packed.nodes, packed.layout, values, indices, length)
         else:
-            euclidean_shortlists(packed.estimate, estimated, own, packed.nodes, values, indices)
+            ranked_shortlists(packed.estimate, estimated, own, packed.nodes, packed.network, values, indices, length)
         settle_radii(
             packed.exact,
             scaled,
             own,
             packed.centre,
             packed.spread,
+            packed.roundings,
             packed.nodes,
             packed.sorting_network,
             values,
             indices,
+            length,
             length == n_candidates,
             n_neighbors,
             radii[part],
@@ -91,6 +98,66 @@ def _radii(
 
     for_chunks(task, n_rows, _work(packed), n_jobs)
     return np.ldexp(radii, packed.exponent)
+
+
+def node_labels(
+    packed: PackedReference,
+    rows: NDArray[np.float64],
+    radius_thresholds: NDArray[np.float64],
+    n_neighbors: int,
+    *,
+    n_jobs: int | None = None,
+) -> NDArray[np.bool_]:
+    """Return which nodes of which rows have a K-th radius beyond the node's threshold.
+
+    Parameters
+    ----------
+    packed
+        The reference.
+    rows
+        Rows of shape (n, d), attributes in the tree's order.
+    radius_thresholds
+        For each node, in the units of the rows; a radius equal to it is still normal.
+    n_neighbors, n_jobs
+        As in ``node_radii``.
+
+    Returns
+    -------
+    ndarray of bool, of shape (n, n_nodes)
+        The same as ``node_radii(...) > radius_thresholds``, sooner.
+    """
+    from treemend.kernels.labels import label_rows
+
+    _check_neighbors(n_neighbors, packed.n_rows)
+    rows = _rows(rows, packed.n_attributes)
+    thresholds = np.ldexp(np.ascontiguousarray(radius_thresholds, dtype=np.float64), -packed.exponent)
+    even = len(packed.layout.wire) > 0
+    layout = packed.layout if even else None
+    network = packed.network if packed.alpha < 1 and not even else None
+    block_order = np.random.default_rng(0).permutation(len(packed.exact))
+    anomalous = np.empty((len(rows), packed.n_nodes), dtype=np.bool_)
+
+    def task(part: slice) -> None:
+        scaled = scale_rows(packed, rows[part])
+        label_rows(
+            packed.estimate,
+            estimate_rows(packed, scaled),
+            packed.exact,
+            scaled,
+            packed.centre,
+            packed.spread,
+            packed.roundings,
+            packed.nodes,
+            layout,
+            network,
+            block_order,
+            thresholds,
+            n_neighbors,
+            anomalous[part],
+        )
+
+    for_chunks(task, len(rows), _work(packed), n_jobs)
+    return anomalous
 
 
 def node_neighbors(
@@ -254,7 +321,7 @@ def alarm_curve(
 
 def _work(packed: PackedReference) -> int:
     """Return roughly how many operations one row takes."""
-    return packed.n_rows * (packed.n_attributes + len(packed.network.low))
+    return packed.n_rows * (packed.n_attributes + len(packed.sorting_network.low))
 
 
 def _rows(rows: ArrayLike, n_attributes: int) -> NDArray[np.float64]:

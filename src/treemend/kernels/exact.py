@@ -1,12 +1,14 @@
 """Exact float64 distances: few of them to settle the estimates, or all of them at one node.
 
-Enters: the reference's float64 lane blocks, scaled rows, and the shortlists of ``estimates``. Leaves: radii and
-neighbours by the literal definition (sections 3 and 4 of the method): the squared differences that count are
-summed one after the other, in ascending order, or in the order of the attributes if all of them count.
+Enters: the reference's float64 lane blocks, scaled rows, and the shortlists of ``estimates``. Leaves: radii
+and neighbours by the literal definition (sections 3 and 4 of the method): the squared differences that
+count are summed one after the other, in ascending order, or in the order of the attributes if all of them
+count.
 
-An estimate of a distance ``h`` errs by at most ``RELATIVE_ERROR`` times half the number of roundings times ``h``, plus what rounding rows
-to float32 costs, plus what vanishes when tiny differences are squared. Rows whose estimates leave their rank open are
-measured exactly; if rows outside the shortlist might also belong, the node is scanned in float64.
+An estimate of a distance ``h`` errs by at most ``RELATIVE_ERROR`` times half the number of roundings times
+``h``, plus what rounding rows to float32 costs, plus what vanishes when tiny differences are squared. Rows
+whose estimates leave their rank open are measured exactly; if rows outside the shortlist might also belong,
+the node is scanned in float64.
 """
 
 from __future__ import annotations
@@ -16,7 +18,6 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from treemend.kernels.estimates import TERMS_AT_A_TIME
 from treemend.kernels.flags import inlined, kernel
 from treemend.kernels.lanes import (
     add,
@@ -24,6 +25,7 @@ from treemend.kernels.lanes import (
     less_mask,
     load,
     lowest_bit,
+    spread,
     square,
     store,
     subtract,
@@ -35,7 +37,6 @@ from treemend.kernels.shortlist import insert
 
 RELATIVE_ERROR = 2.0**-24
 VANISHING = 2.0**-62
-LEVELS = 32
 
 
 @inlined
@@ -96,10 +97,10 @@ def lanes_at_node(
     total = zeros_like_row(sums)
     if nodes.kept[node] == stop - start:
         for k in range(start, stop):
-            total = add(total, square(subtract(load(exact, (first + k) * LANES), row[k])))
+            total = add(total, square(subtract(load(exact, (first + k) * LANES), spread(row, k))))
     else:
         for k in range(start, stop):
-            store(wires, k * LANES, square(subtract(load(exact, (first + k) * LANES), row[k])))
+            store(wires, k * LANES, square(subtract(load(exact, (first + k) * LANES), spread(row, k))))
         for below in range(nodes.start.shape[0] - 1, node - 1, -1):
             if nodes.start[below] >= start and nodes.stop[below] <= stop:
                 for c in range(network.first[below], network.first[below + 1]):
@@ -135,7 +136,7 @@ def scan_node(
             distance = math.sqrt(sums[lane])
             index = block * LANES + lane
             if distance < distances[-1] and index != skipped:
-                insert(distances, indices, distance, index)
+                insert(distances, indices, 0, distances.shape[0], distance, index)
                 # Two squares may share a root, so the bound on squares is a little generous.
                 bound = distances[-1] * distances[-1] * (1 + 1e-15) + 1e-300
 
@@ -187,16 +188,9 @@ def norms_about_centre(
 
 
 @inlined
-def relative_slack(width: int) -> float:
-    """Return the relative error of an estimated distance over ``width`` attributes, summed as the estimates are."""
-    terms = min(width, TERMS_AT_A_TIME) + width // TERMS_AT_A_TIME + LEVELS
-    return 0.6 * RELATIVE_ERROR * (terms + 4)
-
-
-@inlined
 def settled(
     values: NDArray[np.float32],
-    indices: NDArray[np.int64],
+    indices: NDArray[np.int32],
     n_neighbors: int,
     complete: bool,
     relative: float,
@@ -241,19 +235,22 @@ def settle_radii(
     skipped: NDArray[np.int64],
     centre: NDArray[np.float64],
     spread: NDArray[np.float64],
+    roundings: NDArray[np.float64],
     nodes: NodeArrays,
     network: Network,
     values: NDArray[np.float32],
-    indices: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    length: int,
     complete: bool,
     n_neighbors: int,
     radii: NDArray[np.float64],
 ) -> int:
-    """Turn shortlists (rows, nodes, length) into exact K-th radii (rows, nodes); return how many nodes were scanned.
+    """Turn shortlists (rows, nodes, room) into exact K-th radii (rows, nodes); return how many nodes were scanned.
 
-    ``complete`` says that the shortlists hold every reference row there is.
+    The first ``length`` entries of a shortlist count; ``complete`` says that they are all reference rows
+    there are.
     """
-    n_rows, n_nodes, length = values.shape
+    n_rows, n_nodes, _ = values.shape
     wires = np.empty((exact.shape[1], LANES))
     sums = np.empty(LANES)
     squares = np.empty(exact.shape[1])
@@ -267,11 +264,11 @@ def settle_radii(
             width = nodes.stop[node] - nodes.start[node]
             absolute = 1.01 * RELATIVE_ERROR * (norms[node] + spread[node]) + VANISHING * math.sqrt(width)
             radius = settled(
-                values[row, node],
-                indices[row, node],
+                values[row, node, :length],
+                indices[row, node, :length],
                 n_neighbors,
                 complete,
-                relative_slack(width),
+                0.6 * RELATIVE_ERROR * roundings[node],
                 absolute,
                 exact,
                 rows[row],

@@ -1,7 +1,8 @@
 """The one place that knows Numba's options.
 
-Enters: a plain function over contiguous arrays and scalars. Leaves: its compiled form, which releases the GIL,
-is compiled at its first call and is cached on disk for later processes. Section 8 of the method rests on it.
+Enters: a plain function over contiguous arrays and scalars. Leaves: its compiled form, which releases the
+GIL, is compiled at its first call and is cached on disk for later processes. Section 8 of the method rests
+on it.
 
 ``kernel`` keeps IEEE semantics: no reassociation, no contraction, so that a sum has the same bits as the same
 sum written in Python. Where fused operations are wanted, ``lanes`` asks for them one by one.
@@ -10,20 +11,25 @@ sum written in Python. Where fused operations are wanted, ``lanes`` asks for the
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
+from numba.extending import intrinsic
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def kernel(function: Function) -> Function:
     """Compile ``function`` lazily, without the GIL, cached across processes."""
-    compiled: Function = numba.njit(nogil=True, cache=True, error_model="numpy")(function)
-    return compiled
+    return cast(Function, numba.njit(nogil=True, cache=True, error_model="numpy")(function))
 
 
 def inlined(function: Function) -> Function:
-    """Compile a small helper as part of the kernels that call it, whose cache also holds it."""
-    compiled: Function = numba.njit(nogil=True, error_model="numpy")(function)
-    return compiled
+    """Compile a helper into the kernels that call it: a call would copy every array's description to the stack."""
+    return cast(Function, numba.njit(nogil=True, error_model="numpy", forceinline=True)(function))
+
+
+def operation(emitter: Callable[..., Any]) -> Callable[..., Any]:
+    """Make an operation that kernels can call from a function that types it and emits its instructions."""
+    emitted: Callable[..., Any] = intrinsic(emitter)
+    return emitted

@@ -1,8 +1,8 @@
 """A short vector of numbers, one lane for each of ``LANES`` reference rows.
 
-Enters: arrays whose last axis holds ``LANES`` reference rows, and offsets into them. Leaves: a vector value that
-lives in machine registers, and the few operations the kernels need on it (section 8 of the method: the same
-arithmetic for many reference rows at a time).
+Enters: arrays whose last axis holds ``LANES`` reference rows, and offsets into them. Leaves: a vector value
+that lives in machine registers, and the few operations the kernels need on it (section 8 of the method: the
+same arithmetic for many reference rows at a time).
 
 Numba vectorises loops only when it can prove enough about them; these operations are written as vector
 instructions from the start, and LLVM fits them to the machine's registers. With ``NUMBA_DISABLE_JIT=1`` the
@@ -17,19 +17,28 @@ import numba
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic, models, register_model
+from numba.extending import models, register_model
 
+from treemend.kernels.flags import operation
 from treemend.kernels.packing import LANES
+
+HALF = LANES // 2
 
 __all__ = [
     "add",
     "add_square",
+    "any_less",
+    "assign",
+    "bit_count",
+    "entry",
     "exchange",
+    "insert_in_lanes",
     "less_mask",
     "load",
     "lowest_bit",
     "maximum",
     "minimum",
+    "spread",
     "square",
     "store",
     "subtract",
@@ -37,7 +46,7 @@ __all__ = [
 ]
 
 
-class LanesType(types.Type):  # type: ignore[misc]
+class LanesType(types.Type):
     """The Numba type of ``LANES`` floating-point numbers held together."""
 
     def __init__(self, dtype: types.Float) -> None:
@@ -46,46 +55,43 @@ class LanesType(types.Type):  # type: ignore[misc]
 
 
 @register_model(LanesType)
-class LanesModel(models.PrimitiveModel):  # type: ignore[misc]
+class LanesModel(models.PrimitiveModel):
     """``LanesType`` is one LLVM vector."""
 
     def __init__(self, manager: Any, lanes: LanesType) -> None:
-        super().__init__(manager, lanes, _vector_of(lanes.dtype))
+        super().__init__(manager, lanes, _vector_of(lanes.dtype))  # type: ignore[no-untyped-call]
 
 
-def _vector_of(dtype: types.Float) -> ir.VectorType:
-    return ir.VectorType(ir.FloatType() if dtype == types.float32 else ir.DoubleType(), LANES)
+def _vector_of(dtype: types.Float, count: int = LANES) -> ir.VectorType:
+    return ir.VectorType(ir.FloatType() if dtype == types.float32 else ir.DoubleType(), count)
 
 
-def _integers_of(vector: ir.VectorType) -> ir.VectorType:
-    return ir.VectorType(ir.IntType(32 if isinstance(vector.element, ir.FloatType) else 64), LANES)
+def _half(builder: Any, vector: Any, first: int) -> Any:
+    places = ir.Constant(ir.VectorType(ir.IntType(32), HALF), list(range(first, first + HALF)))
+    return builder.shuffle_vector(vector, vector, places)
 
 
-def _pointer(context: Any, builder: Any, array_type: Any, array: Any, offset: Any) -> Any:
+def _pointer(context: Any, builder: Any, array_type: Any, array: Any, offset: Any, count: int = LANES) -> Any:
     data = context.make_array(array_type)(context, builder, array).data
     place = builder.gep(data, [offset])
-    return builder.bitcast(place, _vector_of(array_type.dtype).as_pointer())
+    return builder.bitcast(place, _vector_of(array_type.dtype, count).as_pointer())
 
 
-def _spread(builder: Any, number: Any) -> Any:
-    vector = ir.VectorType(number.type, LANES)
+def _spread(builder: Any, number: Any, count: int = LANES) -> Any:
+    vector = ir.VectorType(number.type, count)
     first = builder.insert_element(ir.Constant(vector, ir.Undefined), number, ir.Constant(ir.IntType(32), 0))
-    everywhere = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+    everywhere = ir.Constant(ir.VectorType(ir.IntType(32), count), [0] * count)
     return builder.shuffle_vector(first, ir.Constant(vector, ir.Undefined), everywhere)
 
 
-def _is_less(builder: Any, first: Any, second: Any) -> Any:
-    """Compare non-negative numbers; the bit patterns of float32 as integers have the same order and are faster."""
-    if isinstance(first.type.element, ir.FloatType):
-        integers = _integers_of(first.type)
-        return builder.icmp_signed("<", builder.bitcast(first, integers), builder.bitcast(second, integers))
-    return builder.fcmp_ordered("<", first, second)
-
-
 def _ordered(builder: Any, first: Any, second: Any) -> tuple[Any, Any]:
-    """Return the smaller and the larger of two vectors of non-negative numbers."""
+    """Return the smaller and the larger of two vectors of non-negative numbers.
+
+    The bit patterns of non-negative float32 numbers, read as integers, have the same order, and integers
+    compare faster.
+    """
     if isinstance(first.type.element, ir.FloatType):
-        integers = _integers_of(first.type)
+        integers = ir.VectorType(ir.IntType(32), first.type.count)
         left, right = builder.bitcast(first, integers), builder.bitcast(second, integers)
         less = builder.icmp_signed("<", left, right)
         low, high = builder.select(less, left, right), builder.select(less, right, left)
@@ -99,7 +105,7 @@ def _value_pair(first: Any) -> Any:
     return first(first, first)
 
 
-@intrinsic
+@operation
 def load(typing_context: Any, array: Any, offset: Any) -> Any:
     """Return the lanes that begin at element ``offset`` of a contiguous array."""
 
@@ -109,7 +115,7 @@ def load(typing_context: Any, array: Any, offset: Any) -> Any:
     return LanesType(array.dtype)(array, types.intp), emit
 
 
-@intrinsic
+@operation
 def store(typing_context: Any, array: Any, offset: Any, lanes: Any) -> Any:
     """Write lanes to a contiguous array, from element ``offset`` on."""
 
@@ -121,7 +127,41 @@ def store(typing_context: Any, array: Any, offset: Any, lanes: Any) -> Any:
     return types.void(array, types.intp, lanes), emit
 
 
-@intrinsic
+@operation
+def entry(typing_context: Any, array: Any, offset: Any) -> Any:
+    """Return element ``offset`` of a contiguous array, without the test for negative offsets."""
+
+    def emit(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        data = context.make_array(array)(context, builder, values[0]).data
+        return builder.load(builder.gep(data, [values[1]]))
+
+    return array.dtype(array, types.intp), emit
+
+
+@operation
+def assign(typing_context: Any, array: Any, offset: Any, number: Any) -> Any:
+    """Write element ``offset`` of a contiguous array, without the test for negative offsets."""
+
+    def emit(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        data = context.make_array(array)(context, builder, values[0]).data
+        builder.store(values[2], builder.gep(data, [values[1]]))
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, array.dtype), emit
+
+
+@operation
+def spread(typing_context: Any, array: Any, offset: Any) -> Any:
+    """Return element ``offset`` of a contiguous array in every lane."""
+
+    def emit(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        data = context.make_array(array)(context, builder, values[0]).data
+        return _spread(builder, builder.load(builder.gep(data, [values[1]])))
+
+    return LanesType(array.dtype)(array, types.intp), emit
+
+
+@operation
 def exchange(typing_context: Any, array: Any, low: Any, high: Any) -> Any:
     """Compare the lanes at two offsets: the smaller go to ``low`` and the larger to ``high``."""
 
@@ -136,7 +176,7 @@ def exchange(typing_context: Any, array: Any, low: Any, high: Any) -> Any:
     return types.void(array, types.intp, types.intp), emit
 
 
-@intrinsic
+@operation
 def zeros_like_row(typing_context: Any, array: Any) -> Any:
     """Return lanes of zeros of the array's type."""
 
@@ -146,29 +186,25 @@ def zeros_like_row(typing_context: Any, array: Any) -> Any:
     return LanesType(array.dtype)(array), emit
 
 
-@intrinsic
-def subtract(typing_context: Any, lanes: Any, number: Any) -> Any:
-    """Return ``lanes - number``, the number taken from every lane."""
-
-    def emit(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        return builder.fsub(values[0], _spread(builder, values[1]))
-
-    return lanes(lanes, lanes.dtype), emit
+@operation
+def subtract(typing_context: Any, first: Any, second: Any) -> Any:
+    """Return the difference, lane by lane."""
+    return _value_pair(first), lambda context, builder, signature, values: builder.fsub(*values)
 
 
-@intrinsic
+@operation
 def add(typing_context: Any, first: Any, second: Any) -> Any:
     """Return the sum, lane by lane."""
     return _value_pair(first), lambda context, builder, signature, values: builder.fadd(*values)
 
 
-@intrinsic
+@operation
 def square(typing_context: Any, lanes: Any) -> Any:
     """Return each lane times itself."""
     return lanes(lanes), lambda context, builder, signature, values: builder.fmul(values[0], values[0])
 
 
-@intrinsic
+@operation
 def add_square(typing_context: Any, total: Any, lanes: Any) -> Any:
     """Return ``total + lanes * lanes``, fused into one rounding where the machine can (float32 estimates only)."""
 
@@ -179,19 +215,33 @@ def add_square(typing_context: Any, total: Any, lanes: Any) -> Any:
     return _value_pair(total), emit
 
 
-@intrinsic
+@operation
 def minimum(typing_context: Any, first: Any, second: Any) -> Any:
     """Return the smaller of two non-negative numbers in every lane."""
     return _value_pair(first), lambda context, builder, signature, values: _ordered(builder, *values)[0]
 
 
-@intrinsic
+@operation
 def maximum(typing_context: Any, first: Any, second: Any) -> Any:
     """Return the larger of two non-negative numbers in every lane."""
     return _value_pair(first), lambda context, builder, signature, values: _ordered(builder, *values)[1]
 
 
-@intrinsic
+@operation
+def any_less(typing_context: Any, lanes: Any, bound: Any) -> Any:
+    """Return an integer that is not zero iff any lane, of non-negative float32, is below ``bound``."""
+
+    def emit(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        halves = [_half(builder, values[0], first) for first in (0, HALF)]
+        smaller = builder.bitcast(_ordered(builder, *halves)[0], ir.VectorType(ir.IntType(32), HALF))
+        bound_bits = _spread(builder, builder.bitcast(values[1], ir.IntType(32)), HALF)
+        bits = builder.bitcast(builder.icmp_signed("<", smaller, bound_bits), ir.IntType(HALF))
+        return builder.zext(bits, ir.IntType(64))
+
+    return types.int64(lanes, lanes.dtype), emit
+
+
+@operation
 def less_mask(typing_context: Any, lanes: Any, bound: Any) -> Any:
     """Return an integer whose bit ``l`` says whether lane ``l`` is below ``bound``."""
 
@@ -203,7 +253,43 @@ def less_mask(typing_context: Any, lanes: Any, bound: Any) -> Any:
     return types.int64(lanes, lanes.dtype), emit
 
 
-@intrinsic
+@operation
+def insert_in_lanes(typing_context: Any, values: Any, indices: Any, offset: Any, value: Any, index: Any) -> Any:
+    """Insert a non-negative float32 and its index into ascending lists of ``LANES`` entries; the last drop out."""
+
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        integers = ir.VectorType(ir.IntType(32), LANES)
+        data = [
+            context.make_array(kind)(context, builder, array).data
+            for kind, array in zip((values, indices), arguments[:2], strict=True)
+        ]
+        places = [builder.bitcast(builder.gep(each, [arguments[2]]), integers.as_pointer()) for each in data]
+        numbers, owners = (builder.load(place, align=4) for place in places)
+        new_number = _spread(builder, builder.bitcast(arguments[3], ir.IntType(32)))
+        new_owner = _spread(builder, arguments[4])
+        zero = ir.Constant(integers, [0] * LANES)
+        one_on = ir.Constant(integers, [LANES, *range(LANES - 1)])
+        moved_numbers = builder.shuffle_vector(numbers, zero, one_on)
+        moved_owners = builder.shuffle_vector(owners, zero, one_on)
+        stays = builder.icmp_signed("<=", numbers, new_number)
+        comes_here = builder.icmp_signed("<=", moved_numbers, new_number)
+        for place, old, new, moved in (
+            (places[0], numbers, new_number, moved_numbers),
+            (places[1], owners, new_owner, moved_owners),
+        ):
+            builder.store(builder.select(stays, old, builder.select(comes_here, new, moved)), place, align=4)
+        return context.get_dummy_value()
+
+    return types.void(values, indices, types.intp, values.dtype, indices.dtype), emit
+
+
+@operation
+def bit_count(typing_context: Any, bits: Any) -> Any:
+    """Return how many bits are set."""
+    return types.int64(types.int64), lambda context, builder, signature, values: builder.ctpop(values[0])
+
+
+@operation
 def lowest_bit(typing_context: Any, bits: Any) -> Any:
     """Return the position of the lowest bit that is set."""
 
@@ -213,5 +299,5 @@ def lowest_bit(typing_context: Any, bits: Any) -> Any:
     return types.int64(types.int64), emit
 
 
-if numba.config.DISABLE_JIT:
+if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
     from treemend.kernels.lanes_interpreted import *  # noqa: F403

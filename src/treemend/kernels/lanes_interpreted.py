@@ -13,12 +13,18 @@ from treemend.kernels.packing import LANES
 __all__ = [
     "add",
     "add_square",
+    "any_less",
+    "assign",
+    "bit_count",
+    "entry",
     "exchange",
+    "insert_in_lanes",
     "less_mask",
     "load",
     "lowest_bit",
     "maximum",
     "minimum",
+    "spread",
     "square",
     "store",
     "subtract",
@@ -46,8 +52,20 @@ def zeros_like_row(array: Lanes) -> Lanes:
     return np.zeros(LANES, dtype=array.dtype)
 
 
-def subtract(lanes: Lanes, number: float) -> Lanes:
-    return lanes - lanes.dtype.type(number)
+def entry(array: Lanes, offset: int) -> float:
+    return array.reshape(-1)[offset]  # type: ignore[no-any-return]
+
+
+def assign(array: Lanes, offset: int, number: float) -> None:
+    array.reshape(-1)[offset] = number
+
+
+def spread(array: Lanes, offset: int) -> Lanes:
+    return np.full(LANES, array.reshape(-1)[offset], dtype=array.dtype)
+
+
+def subtract(first: Lanes, second: Lanes) -> Lanes:
+    return first - second
 
 
 def add(first: Lanes, second: Lanes) -> Lanes:
@@ -70,8 +88,23 @@ def maximum(first: Lanes, second: Lanes) -> Lanes:
     return np.maximum(first, second)
 
 
+def any_less(lanes: Lanes, bound: float) -> int:
+    return int((lanes < bound).any())
+
+
 def less_mask(lanes: Lanes, bound: float) -> int:
     return sum(1 << lane for lane in np.flatnonzero(lanes < bound).tolist())
+
+
+def insert_in_lanes(values: Lanes, indices: NDArray[np.int32], offset: int, value: float, index: int) -> None:
+    numbers, owners = load(values, offset), indices.reshape(-1)[offset : offset + LANES].copy()
+    place = int(np.searchsorted(numbers, value, side="right"))
+    store(values, offset, np.insert(numbers, place, value)[:LANES])
+    indices.reshape(-1)[offset : offset + LANES] = np.insert(owners, place, index)[:LANES]
+
+
+def bit_count(bits: int) -> int:
+    return int(bits).bit_count()
 
 
 def lowest_bit(bits: int) -> int:

@@ -1,8 +1,8 @@
 """Neighbours over a row's own choice of attributes.
 
-Enters: float64 lane blocks, rows, and which attributes of each row are to be trusted. Leaves: the nearest reference rows by
-Euclidean distance over those attributes, summed in the order of the attributes (section 10 of the method, donors by
-all clean attributes).
+Enters: float64 lane blocks, rows, and which attributes of each row are to be trusted. Leaves: the nearest
+reference rows by Euclidean distance over those attributes, summed in the order of the attributes (section
+10 of the method, donors by all clean attributes).
 """
 
 from __future__ import annotations
@@ -13,7 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treemend.kernels.flags import kernel
-from treemend.kernels.lanes import add, less_mask, load, lowest_bit, square, store, subtract, zeros_like_row
+from treemend.kernels.lanes import (
+    add,
+    less_mask,
+    load,
+    lowest_bit,
+    spread,
+    square,
+    store,
+    subtract,
+    zeros_like_row,
+)
 from treemend.kernels.packing import LANES
 from treemend.kernels.shortlist import insert
 
@@ -31,6 +41,7 @@ def neighbors_on_observed(
 ) -> None:
     """Fill ``distances`` and ``indices`` (rows, K)."""
     n_blocks, width, _ = exact.shape
+    length = distances.shape[1]
     sums = np.empty(LANES)
     used = np.empty(width, dtype=np.int64)
     for row in range(rows.shape[0]):
@@ -49,7 +60,8 @@ def neighbors_on_observed(
                 end = min(begin + ATTRIBUTES_BETWEEN_TESTS, n_used)
                 for u in range(begin, end):
                     k = used[u]
-                    total = add(total, square(subtract(load(exact, (block * width + k) * LANES), rows[row, k])))
+                    difference = subtract(load(exact, (block * width + k) * LANES), spread(rows, row * width + k))
+                    total = add(total, square(difference))
                 mask = less_mask(total, bound)
                 begin = end
             store(sums, 0, total)
@@ -59,6 +71,6 @@ def neighbors_on_observed(
                 distance = math.sqrt(sums[lane])
                 index = block * LANES + lane
                 if distance < distances[row, -1] and index != skipped[row]:
-                    insert(distances[row], indices[row], distance, index)
+                    insert(distances, indices, row * length, (row + 1) * length, distance, index)
                     # Two squares may share a root, so the bound on squares is a little generous.
                     bound = distances[row, -1] * distances[row, -1] * (1 + 1e-15) + 1e-300

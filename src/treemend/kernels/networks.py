@@ -1,12 +1,13 @@
 """Comparator networks that sort the attribute differences of every node of a tree.
 
-Enters: the tree's intervals and how many of the smallest differences each node keeps. Leaves: flat arrays of
-comparators and of the wires to sum, in the order in which the kernels run them (section 8 of the method: sort at
-the leaves, merge upward).
+Enters: the tree's intervals and how many of the smallest differences each node keeps. Leaves: flat arrays
+of comparators and of the wires to sum, in the order in which the kernels run them (section 8 of the method:
+sort at the leaves, merge upward).
 
-A *wire* is a place that holds one number, at first attribute ``k``'s difference on wire ``k``. A comparator puts
-the smaller of two numbers on its first wire. Merging is Batcher's odd-even merge for lists of any two lengths;
-it leaves the numbers on the wires where they are, so each node also has a list of its wires in ascending order.
+A *wire* is a place that holds one number, at first attribute ``k``'s difference on wire ``k``. A comparator
+puts the smaller of two numbers on its first wire. Merging is Batcher's odd-even merge for lists of any two
+lengths; it leaves the numbers on the wires where they are, so each node also has a list of its wires in
+ascending order.
 """
 
 from __future__ import annotations
@@ -21,13 +22,52 @@ Comparator = tuple[int, int]
 
 
 class NodeArrays(NamedTuple):
-    """The tree as the kernels see it; ``kept`` is ``m`` of section 3, ``-1`` marks a missing child."""
+    """The tree as the kernels see it.
+
+    Attributes
+    ----------
+    start, stop
+        Node ``v`` spans attributes ``start[v]`` up to ``stop[v]``.
+    left, right
+        Children, ``-1`` at leaves.
+    kept
+        ``m`` of section 3.
+    order
+        All nodes, children before parents and subtree after subtree, so that what a node needs is still at hand.
+    first_step, last_step
+        Where in ``order`` a node's subtree begins, and where it ends with the node itself.
+    slot
+        A place for each node's result such that, in this order, none is overwritten before it has been used.
+    """
 
     start: NDArray[np.int64]
     stop: NDArray[np.int64]
     left: NDArray[np.int64]
     right: NDArray[np.int64]
     kept: NDArray[np.int64]
+    order: NDArray[np.int64]
+    first_step: NDArray[np.int64]
+    last_step: NDArray[np.int64]
+    slot: NDArray[np.int64]
+
+
+class EvenLayout(NamedTuple):
+    """Wires for an even tree: all leaves at one depth, each padded to the same power of two.
+
+    Attributes
+    ----------
+    wire
+        The wire of each attribute; empty if the tree is not even enough to gain by it.
+    masks
+        For nodes of 1, 2, 4 and 8 wires (in this order) and each wire: all bits set if, once the node is sorted, the
+        wire is among the kept; else none.
+    first_nodes
+        The first of the nodes of 1, 2, 4 and 8 wires, 0 where there are none.
+    """
+
+    wire: NDArray[np.int64]
+    masks: NDArray[np.int32]
+    first_nodes: NDArray[np.int64]
 
 
 class Network(NamedTuple):
@@ -50,6 +90,40 @@ class Network(NamedTuple):
     first: NDArray[np.int64]
     wires: NDArray[np.int32]
     first_wire: NDArray[np.int64]
+
+
+MOST_PADDING = 2.0
+
+
+def no_layout() -> EvenLayout:
+    """Return the layout of a tree that has none."""
+    return EvenLayout(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32), np.zeros(4, dtype=np.int64))
+
+
+def even_layout(nodes: NodeArrays) -> EvenLayout:
+    """Return padded wires for a tree whose leaves are all at one depth, or none if they are not or are too uneven."""
+    leaves = np.flatnonzero(nodes.left < 0)
+    n_leaves = len(leaves)
+    widths = nodes.stop[leaves] - nodes.start[leaves]
+    padded = 1 << int(widths.max() - 1).bit_length()
+    n_wires = n_leaves * padded
+    numbered_by_level = n_leaves & (n_leaves - 1) == 0 and leaves[0] == n_leaves - 1
+    if not numbered_by_level or n_wires < 16 or n_wires > MOST_PADDING * nodes.stop[0]:
+        return no_layout()
+    inner = np.arange(n_leaves - 1)
+    if not np.array_equal(nodes.left[inner], 2 * inner + 1):
+        return no_layout()
+    wire = np.concatenate(
+        [np.arange(width) + number * padded for number, width in enumerate(widths.tolist())], dtype=np.int64
+    )
+    masks = np.zeros((4, n_wires), dtype=np.int32)
+    first_nodes = np.zeros(4, dtype=np.int64)
+    for level, width in enumerate((1, 2, 4, 8)):
+        if width >= padded:
+            first_nodes[level] = n_wires // width - 1
+            counts = nodes.kept[first_nodes[level] : first_nodes[level] + n_wires // width]
+            masks[level] = -(np.arange(width) < counts[:, None]).astype(np.int32).ravel()
+    return EvenLayout(wire, masks.ravel(), first_nodes)
 
 
 def odd_even_merge(left: Sequence[int], right: Sequence[int], comparators: list[Comparator]) -> list[int]:
@@ -135,9 +209,9 @@ def _sorted_nodes(nodes: NodeArrays, *, select_at_root: bool) -> tuple[list[list
 def _needed(comparators: list[list[Comparator]], kept: list[list[int]], n_wires: int) -> list[list[Comparator]]:
     """Leave out the comparators that no sum depends on.
 
-    Walks backward in time and keeps, for every wire, a class: numbers on wires of one class may be exchanged
-    without changing any later sum. A comparator within one class does nothing. The inputs of a comparator that
-    counts form a class of their own, because it treats them alike.
+    Walks backward in time and keeps, for every wire, a class: numbers on wires of one class may be
+    exchanged without changing any later sum. A comparator within one class does nothing. The inputs of a
+    comparator that counts form a class of their own, because it treats them alike.
     """
     classes = [0] * n_wires
     fresh = 1

@@ -1,28 +1,37 @@
 """Reference rows laid out for the kernels.
 
-Enters: reference rows (attributes in the tree's order), the tree, and ``alpha``. Leaves: ``PackedReference``, plain
-arrays that pickle and ship to workers (sections 2, 3 and 8 of the method).
+Enters: reference rows (attributes in the tree's order), the tree, and ``alpha``. Leaves:
+``PackedReference``, plain arrays that pickle and ship to workers (sections 2, 3 and 8 of the method).
 
-The rows stand in blocks of ``LANES``: within a block, attribute by attribute, the ``LANES`` rows lie side by side. There
-are two copies, both multiplied by a power of two (exact) that brings the widest difference between reference
-rows to about 1: the float64 rows themselves, and float32 estimates taken from the middle of each attribute. The last
-block is padded with rows at infinity, which are nobody's neighbours.
+The rows stand in blocks of ``LANES``: within a block, attribute by attribute, the ``LANES`` rows lie side
+by side. There are two copies, both multiplied by a power of two (exact) that brings the widest difference
+between reference rows to about 1: the float64 rows themselves, and float32 estimates taken from the middle
+of each attribute. The last block is padded with rows at infinity, which are nobody's neighbours.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from treemend.kernels.networks import Network, NodeArrays, full_network, pruned_network
+from treemend.kernels.networks import (
+    EvenLayout,
+    Network,
+    NodeArrays,
+    even_layout,
+    full_network,
+    no_layout,
+    pruned_network,
+)
 
 LANES = 16
 FARTHEST = 1e15
 WIDEST_EXPONENT = 96
+TERMS_AT_A_TIME = 32
 
 
 class TreeLike(Protocol):
@@ -59,9 +68,15 @@ class PackedReference:
     nodes
         The tree.
     spread
-        Norm of the attributes' largest distances from ``centre``, for each node: bounds the error of ``estimate``.
+        Norm of the attributes' largest distances from ``centre``, for each node: bounds the error of
+        ``estimate``.
+    roundings
+        For each node, how many roundings an estimated squared distance goes through at most.
+    layout
+        Wires of ``estimate``'s attributes, if ``alpha`` is less than 1 and the tree is even; ``estimate`` then
+        has as many attributes as there are wires, and infinity on those that pad.
     network, sorting_network
-        Comparators for the estimates and for exact distances; empty if ``alpha`` is 1.
+        Comparators for the estimates and for exact distances; empty if ``alpha`` is 1, or not needed.
     """
 
     alpha: float
@@ -73,6 +88,8 @@ class PackedReference:
     estimate: NDArray[np.float32]
     nodes: NodeArrays
     spread: NDArray[np.float64]
+    roundings: NDArray[np.float64]
+    layout: EvenLayout
     network: Network
     sorting_network: Network
 
@@ -118,31 +135,40 @@ def pack(values: NDArray[np.float64], tree: TreeLike, alpha: float) -> PackedRef
     spread = np.maximum(highest - centre, centre - lowest)
     nodes = _node_arrays(tree, alpha)
     ranked = alpha < 1
+    layout = even_layout(nodes) if ranked else no_layout()
+    estimate = scaled - centre
+    if len(layout.wire):
+        padded = np.full((len(values), len(layout.masks) // 4), np.inf)
+        padded[:, layout.wire] = estimate
+        estimate = padded
     return PackedReference(
         alpha=alpha,
         n_rows=values.shape[0],
         n_attributes=values.shape[1],
         exponent=exponent,
         centre=centre,
-        exact=np.asarray(_lane_blocks(scaled, np.dtype(np.float64)), dtype=np.float64),
-        estimate=_lane_blocks(scaled - centre, np.dtype(np.float32)),
+        exact=_lane_blocks(scaled, np.dtype(np.float64)),
+        estimate=_lane_blocks(estimate, np.dtype(np.float32)),
         nodes=nodes,
         spread=np.array([np.linalg.norm(spread[a:b]) for a, b in zip(nodes.start, nodes.stop, strict=True)]),
-        network=pruned_network(nodes) if ranked else _no_network(nodes),
+        roundings=_roundings(nodes, alpha),
+        layout=layout,
+        network=pruned_network(nodes) if ranked and not len(layout.wire) else _no_network(nodes),
         sorting_network=full_network(nodes) if ranked else _no_network(nodes),
     )
 
 
 def pack_rows(values: NDArray[np.float64]) -> PackedReference:
     """Lay reference rows out for distances that need no tree."""
-    everything = NodeArrays(
-        start=np.array([0]),
-        stop=np.array([values.shape[1]]),
-        left=np.array([-1]),
-        right=np.array([-1]),
-        kept=np.array([values.shape[1]]),
-    )
-    return pack(values, everything, 1.0)
+    return pack(values, WholeRow(values.shape[1]), 1.0)
+
+
+class WholeRow:
+    """The tree that is nothing but a root over all attributes."""
+
+    def __init__(self, width: int) -> None:
+        self.start, self.stop = np.array([0]), np.array([width])
+        self.left = self.right = np.array([-1])
 
 
 def scale_rows(packed: PackedReference, rows: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -152,7 +178,17 @@ def scale_rows(packed: PackedReference, rows: NDArray[np.float64]) -> NDArray[np
     return np.clip(scaled, packed.centre - FARTHEST, packed.centre + FARTHEST)
 
 
-def lane_aligned(shape: tuple[int, ...], dtype: np.dtype[np.floating]) -> NDArray[np.floating]:
+def estimate_rows(packed: PackedReference, scaled: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Return scaled rows on the footing of ``packed.estimate``."""
+    centred = (scaled - packed.centre).astype(np.float32)
+    if not len(packed.layout.wire):
+        return centred
+    rows = np.zeros((len(centred), packed.estimate.shape[1]), dtype=np.float32)
+    rows[:, packed.layout.wire] = centred
+    return rows
+
+
+def lane_aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
     """Return an uninitialised array that begins at a cache line, so that no lanes straddle two."""
     size = math.prod(shape) * dtype.itemsize
     raw = np.empty(size + 64, dtype=np.uint8)
@@ -173,7 +209,7 @@ def _scale_exponent(values: NDArray[np.float64]) -> int:
     return max(math.frexp(half_width)[1] + 1, largest_exponent - WIDEST_EXPONENT)
 
 
-def _lane_blocks(rows: NDArray[np.float64], dtype: np.dtype[np.floating]) -> NDArray[np.floating]:
+def _lane_blocks(rows: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[Any]:
     n_rows, n_attributes = rows.shape
     n_blocks = -(-n_rows // LANES)
     blocks = lane_aligned((n_blocks, n_attributes, LANES), dtype)
@@ -189,7 +225,39 @@ def _node_arrays(tree: TreeLike, alpha: float) -> NodeArrays:
         np.ascontiguousarray(array, dtype=np.int64) for array in (tree.start, tree.stop, tree.left, tree.right)
     )
     counts = np.array([kept(width, alpha) for width in (stop - start).tolist()], dtype=np.int64)
-    return NodeArrays(start, stop, left, right, counts)
+    return NodeArrays(start, stop, left, right, counts, *_subtree_order(left, right))
+
+
+def _subtree_order(left: NDArray[np.int64], right: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
+    """Return ``order``, ``first_step``, ``last_step`` and ``slot`` of ``NodeArrays``; a level has two slots."""
+    slot = np.zeros(len(left), dtype=np.int64)
+    parents_first, waiting = [], [0]
+    while waiting:
+        node = waiting.pop()
+        parents_first.append(node)
+        if left[node] >= 0:
+            slot[left[node]] = slot[node] // 2 * 2 + 2
+            slot[right[node]] = slot[left[node]] + 1
+            waiting += [left[node], right[node]]
+    order = np.array(parents_first[::-1], dtype=np.int64)
+    last_step = np.argsort(order).astype(np.int64)
+    first_step = last_step.copy()
+    for node in order[left[order] >= 0]:
+        first_step[node] = first_step[left[node]]
+    return order, first_step, last_step, slot
+
+
+def _roundings(nodes: NodeArrays, alpha: float) -> NDArray[np.float64]:
+    """Count a subtraction, a square and the additions: in leaves and then up the tree, or in groups."""
+    widths = nodes.stop - nodes.start
+    if alpha < 1:
+        in_groups = np.minimum(widths, TERMS_AT_A_TIME) + -(-widths // TERMS_AT_A_TIME)
+        counts: NDArray[np.float64] = 12.0 + np.maximum(in_groups, -(-widths // 4))
+        return counts
+    levels = int(nodes.slot.max()) // 2
+    in_leaves = np.minimum(widths, int(widths[nodes.left < 0].max()) + levels)
+    in_groups = TERMS_AT_A_TIME // 4 + 4 + -(-widths // TERMS_AT_A_TIME)
+    return np.asarray(4.0 + np.maximum(in_leaves, np.minimum(widths, in_groups)), dtype=np.float64)
 
 
 def _no_network(nodes: NodeArrays) -> Network:

@@ -1,8 +1,8 @@
 """The search for corrupted nodes, row by row.
 
-Enters: which nodes of each row are anomalous, and the tree. Leaves: which nodes are declared corrupted (section 5 of the
-method), or, for every level at which a node may count as anomalous, how many rows have anything declared
-(section 7: the false-alarm rate of this data for any tau).
+Enters: which nodes of each row are anomalous, and the tree. Leaves: which nodes are declared corrupted
+(section 5 of the method), or, for every level at which a node may count as anomalous, how many rows have
+anything declared (section 7: the false-alarm rate of this data for any tau).
 """
 
 from __future__ import annotations

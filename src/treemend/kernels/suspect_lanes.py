@@ -61,10 +61,10 @@ def _fused(builder: Any, total: Any, first: Any, second: Any) -> Any:
 
 
 @intrinsic
-def load_lanes(typing_context: Any, array: Any, offset: Any) -> Any:  # noqa: ARG001
+def load_lanes(typing_context: Any, array: Any, offset: Any) -> Any:
     """Return the lanes that begin at element ``offset`` of a contiguous float32 array."""
 
-    def emit(context: Any, builder: Any, signature: Any, values: Any) -> Any:  # noqa: ARG001
+    def emit(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         place = builder.bitcast(_place(context, builder, array, *values), _VECTOR.as_pointer())
         return builder.load(place, align=_ALIGN)
 
@@ -72,10 +72,10 @@ def load_lanes(typing_context: Any, array: Any, offset: Any) -> Any:  # noqa: AR
 
 
 @intrinsic
-def store_lanes(typing_context: Any, array: Any, offset: Any, lanes: Any) -> Any:  # noqa: ARG001
+def store_lanes(typing_context: Any, array: Any, offset: Any, lanes: Any) -> Any:
     """Write lanes to a contiguous float32 array, from element ``offset`` on."""
 
-    def emit(context: Any, builder: Any, signature: Any, values: Any) -> Any:  # noqa: ARG001
+    def emit(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         place = _place(context, builder, array, values[0], values[1])
         builder.store(values[2], builder.bitcast(place, _VECTOR.as_pointer()), align=_ALIGN)
         return context.get_dummy_value()
@@ -84,40 +84,40 @@ def store_lanes(typing_context: Any, array: Any, offset: Any, lanes: Any) -> Any
 
 
 @intrinsic
-def no_lanes(typing_context: Any) -> Any:  # noqa: ARG001
+def no_lanes(typing_context: Any) -> Any:
     """Return lanes of zeros."""
 
-    def emit(context: Any, builder: Any, signature: Any, values: Any) -> Any:  # noqa: ARG001
+    def emit(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         return ir.Constant(_VECTOR, [0.0] * SUSPECTS)
 
     return SUSPECT_LANES(), emit
 
 
 @intrinsic
-def add_lanes(typing_context: Any, first: Any, second: Any) -> Any:  # noqa: ARG001
+def add_lanes(typing_context: Any, first: Any, second: Any) -> Any:
     """Return the sum, lane by lane."""
 
-    def emit(context: Any, builder: Any, signature: Any, values: Any) -> Any:  # noqa: ARG001
+    def emit(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         return builder.fadd(*values)
 
     return first(first, second), emit
 
 
 @intrinsic
-def add_product(typing_context: Any, total: Any, first: Any, second: Any) -> Any:  # noqa: ARG001
+def add_product(typing_context: Any, total: Any, first: Any, second: Any) -> Any:
     """Return ``total + first * second``, lane by lane, fused where the machine can."""
 
-    def emit(context: Any, builder: Any, signature: Any, values: Any) -> Any:  # noqa: ARG001
+    def emit(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         return _fused(builder, *values)
 
     return total(total, first, second), emit
 
 
 @intrinsic
-def add_multiple(typing_context: Any, total: Any, numbers: Any, offset: Any, lanes: Any) -> Any:  # noqa: ARG001
+def add_multiple(typing_context: Any, total: Any, numbers: Any, offset: Any, lanes: Any) -> Any:
     """Return ``total + numbers[offset] * lanes``, one number for all lanes, fused where the machine can."""
 
-    def emit(context: Any, builder: Any, signature: Any, values: Any) -> Any:  # noqa: ARG001
+    def emit(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         number = builder.load(_place(context, builder, numbers, values[1], values[2]), align=_ALIGN)
         return _fused(builder, values[0], _spread(builder, number), values[3])
 

@@ -1,7 +1,8 @@
 """How many threads, and who does which rows.
 
-Enters: ``n_jobs`` as the user gave it, a number of rows, a task over a slice of rows. Leaves: nothing; each task writes its own
-rows of the output, so that neither the number of threads nor the size of the chunks can change a result.
+Enters: ``n_jobs`` as the user gave it, a number of rows, a task over a slice of rows. Leaves: nothing; each
+task writes its own rows of the output, so that neither the number of threads nor the size of the chunks can
+change a result.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ CHUNK_MULTIPLE = 16
 def thread_count(n_jobs: int | None) -> int:
     """Return the number of threads to use.
 
-    ``None`` means every core this process may use, but one inside a joblib or Dask worker, whose siblings use the
-    other cores. Integers mean what they mean in joblib: -1 is all cores, -2 all but one.
+    ``None`` means every core this process may use, but one inside a joblib or Dask worker, whose siblings
+    use the other cores. Integers mean what they mean in joblib: -1 is all cores, -2 all but one.
     """
     import joblib
 

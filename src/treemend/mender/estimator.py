@@ -3,9 +3,11 @@
 Enters: reference rows at `fit`, suspect rows afterwards. Leaves: see each method. No computing is done here.
 """
 
+import os
 import warnings
+from collections.abc import Sequence
 from functools import partial
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +17,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from treemend import tables
 from treemend.exceptions import ColumnsError, InputError
 from treemend.imputation import fill
+from treemend.mender import saving
 from treemend.mender.cleaning import learn_cleaned
+from treemend.mender.evidence import Evidence
 from treemend.mender.judging import cleanness, judge, node_counts, offset, promises_nothing, touched_share
 from treemend.mender.knowledge import Workshop, learn
-from treemend.mender.parameters import check_choice, check_count
+from treemend.mender.parameters import check_choice, check_count, check_names
 from treemend.mender.result import Mended
 from treemend.mender.settings import settle
 from treemend.tree import AttributeTree, Part, grid_shape, lay_out
@@ -65,6 +69,9 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
     root_rule : "continue" or "stop", default="continue"
         What the search does when the whole row and both its halves are unusual: go on into the halves, or stop as the
         paper's listing says.
+    passthrough : sequence of column names, default=()
+        Columns of data frames that are no attributes (ids, timestamps): they may be of any type, are not looked at, and
+        come back untouched in the repaired table. The reference must have them, suspect tables may.
     clean_reference : bool, default=False
         Find corrupted rows of the reference first, in rounds, and set them aside; needs ``refine=True``.
     incomplete_reference : "refuse" or "drop", default="refuse"
@@ -130,6 +137,7 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         refine: bool = True,
         scale: str | None = "minmax",
         root_rule: str = "continue",
+        passthrough: Sequence[Any] = (),
         clean_reference: bool = False,
         incomplete_reference: str = "refuse",
         random_state: Any = 0,
@@ -146,6 +154,7 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         self.refine = refine
         self.scale = scale
         self.root_rule = root_rule
+        self.passthrough = passthrough
         self.clean_reference = clean_reference
         self.incomplete_reference = incomplete_reference
         self.random_state = random_state
@@ -201,6 +210,7 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         """
         del y
         check_choice("incomplete_reference", self.incomplete_reference, ("refuse", "drop"))
+        check_names("passthrough", self.passthrough)
         table = self._read(X, reset=True)
         settings = settle(self.get_params(deep=False), table.values.shape[1])
         complete = self._complete(table)
@@ -293,7 +303,7 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         X : array-like or data frame, rows x attributes
             Suspect rows.
         """
-        return np.asarray(self.mend(X).repaired)
+        return self._as_array(self.mend(X))
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> NDArray[np.floating[Any]]:
         """Learn from rows and return them repaired, each judged and repaired by the others.
@@ -306,7 +316,7 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         **fit_params : ignored
         """
         del fit_params
-        return np.asarray(self.fit_mend(X, y).repaired)
+        return self._as_array(self.fit_mend(X, y))
 
     def fit_predict(self, X: Any, y: Any = None, **fit_params: Any) -> NDArray[np.int64]:
         """Learn from rows and return +1 for clean and -1 for corrupted ones, each judged by the others.
@@ -377,6 +387,33 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         """
         return self.score_samples(X) - self.offset_
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted mender to a model file; one that is there already is replaced, whole or not at all.
+
+        Parameters
+        ----------
+        path : path
+            Where to; the usual ending is ``.safetensors``.
+
+        Notes
+        -----
+        The file holds the reference rows, the parameters, the column names and what was learnt, with checksums. Nothing
+        in it is code, and nothing is executed when it is read.
+        """
+        self._fitted()
+        saving.save(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a mender that `save` wrote; it gives the same bits.
+
+        Parameters
+        ----------
+        path : path
+            The model file. One that is truncated, altered, or of a newer version is a `ModelFileError`.
+        """
+        return cast(Self, saving.load(cls, path))
+
     @property
     def offset_(self) -> float:
         """Boundary of `score_samples` between corrupted and clean."""
@@ -391,9 +428,9 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
 
     def _read(self, X: Any, *, reset: bool) -> tables.Table:
         """Read a table, and hold its columns against the reference's."""
-        table = tables.read_table(X)
+        table = tables.read_table(X, self.passthrough, all_there=reset)
         try:
-            validate_data(self, X if table.names else table.values, reset=reset, skip_check_array=True)
+            validate_data(self, table.attributes if table.names else table.values, reset=reset, skip_check_array=True)
         except ValueError as error:
             expected = list(getattr(self, "feature_names_in_", []))
             difference = tables.columns_difference(expected, table.names or []) if expected and table.names else ""
@@ -455,15 +492,21 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
             n_jobs=workshop.settings.n_jobs,
         )
         found, missing = self._to_columns(found), self._to_columns(missing)
+        values, spread = self._to_columns(filled.values), self._to_columns(filled.spread)
         gaps = found | missing
         return Mended(
-            repaired=table.rebuilt(self._to_columns(filled.values), gaps),
+            repaired=table.rebuilt(values, gaps),
             mask=table.like(found),
             corrupted=np.asarray(found.any(axis=1)),
             missing=table.like(missing),
-            spread=table.like(self._to_columns(filled.spread)),
+            spread=table.like(spread),
             draws=[table.rebuilt(self._to_columns(draw), gaps) for draw in filled.draws],
+            _evidence=Evidence(workshop, table, values, found, missing, spread, left_out),
         )
+
+    def _as_array(self, mended: Mended) -> NDArray[np.floating[Any]]:
+        """Return the repaired attributes, without the columns that were passed through."""
+        return np.asarray(tables.attributes_only(mended.repaired, self.passthrough))
 
     def _to_columns(self, in_tree_order: NDArray[Any]) -> NDArray[Any]:
         """Put attributes back into the order of the columns."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from treemend.exceptions import ParameterError
 
-__all__ = ["check_choice", "check_count", "check_flag", "check_share"]
+__all__ = ["check_choice", "check_count", "check_flag", "check_names", "check_share"]
 
 
 def check_count(name: str, value: Any, *, least: int, also: Sequence[object] = ()) -> None:
@@ -29,6 +29,14 @@ def check_share(name: str, value: Any, *, zero: bool) -> None:
     if not number or not 0 <= value <= 1 or (value == 0 and not zero):
         interval = "between 0 and 1" if zero else "above 0 and at most 1"
         raise ParameterError(f"{name} must be a number {interval}, got {value!r}.")
+
+
+def check_names(name: str, value: Any) -> None:
+    """Refuse anything but a list or tuple of different names."""
+    if not isinstance(value, list | tuple):
+        raise ParameterError(f"{name} must be a list or tuple of column names, got {value!r}.")
+    if len(set(value)) < len(value):
+        raise ParameterError(f"{name} must not name a column twice, got {value!r}.")
 
 
 def check_choice(name: str, value: Any, choices: Sequence[object]) -> None:

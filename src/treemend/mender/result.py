@@ -3,11 +3,18 @@
 Enters: what the stages found. Leaves: one frozen object, in the caller's kind of table.
 """
 
+import os
 from dataclasses import dataclass
-from typing import Any
+from html import escape
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from treemend.exceptions import InputError
+
+if TYPE_CHECKING:
+    from treemend.mender.evidence import Evidence
 
 __all__ = ["Mended"]
 
@@ -21,7 +28,7 @@ class Mended:
     repaired : table of the input's kind
         The rows, with corrupted and missing values replaced and all others bit for bit as they came.
     mask : table of the input's kind, boolean
-        True where a value was judged corrupted.
+        True where a value was judged corrupted; columns that were passed through are not in it.
     corrupted : ndarray of bool, one a row
         True where a row holds a corrupted value.
     missing : table of the input's kind, boolean
@@ -38,6 +45,45 @@ class Mended:
     missing: Any
     spread: Any
     draws: list[Any]
+    _evidence: "Evidence | None" = None
+
+    def report(self, path: str | os.PathLike[str], *, title: str = "treemend report") -> None:
+        """Write a report to look at: one HTML file that needs nothing else (``pip install treemend[report]``).
+
+        Parameters
+        ----------
+        path : path
+            Where to; an existing file is replaced.
+        title : str
+            Stands above the page.
+        """
+        from treemend.report import write_html
+
+        write_html(self.summary(), path, title)
+
+    def summary(self) -> dict[str, Any]:
+        """Return what was found as plain numbers, words and lists, as the report and its JSON form tell it.
+
+        Returns
+        -------
+        dict
+            See `treemend.report.summarise`.
+        """
+        from treemend.report import summarise
+
+        if self._evidence is None:
+            raise InputError(
+                "A report needs to know how the rows were mended, and this Mended was made without that. Take the one "
+                "that TreeMender.mend returns."
+            )
+        return summarise(self._evidence.findings())
+
+    def _repr_html_(self) -> str:
+        from treemend.report import fragment, summarise
+
+        if self._evidence is None:
+            return f"<pre>{escape(repr(self))}</pre>"
+        return fragment(summarise(self._evidence.findings(in_detail=False)))
 
     def __repr__(self) -> str:
         n_cells = int(np.asarray(self.mask).sum())

@@ -34,6 +34,7 @@ SEARCH = len(EXPLANATIONS)
 _FURTHER = math.log(10)
 _MOST_STRETCHES = 3
 _WIDEST = 0.7
+_ODD = 0.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +51,8 @@ class Scales:
         The reference rows whose statistics are known.
     evidence : ndarray, those rows x explanations
         By models that have not seen them.
+    usual_density : float
+        Log density that three quarters of those rows reach.
     n_lost : float
         How many clean rows are missing among them because they were taken for corrupted.
     """
@@ -58,6 +61,7 @@ class Scales:
     tails: Tails
     rows: NDArray[np.int64]
     evidence: NDArray[np.float64]
+    usual_density: float
     n_lost: float = 0.0
 
     @property
@@ -76,8 +80,9 @@ class Scales:
 
 @dataclass(frozen=True, eq=False)
 class Surprise:
-    """Evidence and a statistic for each row, and the mask of those beyond the threshold, in the order of the tree."""
+    """Evidence, log density and statistic of each row; the mask of those beyond the threshold, in the tree's order."""
 
+    density: NDArray[np.float64]
     evidence: NDArray[np.float64]
     statistic: NDArray[np.float64]
     mask: NDArray[np.bool_]
@@ -127,7 +132,8 @@ def learn_scales(bench: Bench, left_out_counts: NDArray[np.int64], *, seed: int)
         left_out_counts[clean.rows], bench.tree, bench.n_reference, stop_at_root=bench.stop_at_root
     )
     evidence = np.column_stack([clean.evidence, by_search])
-    return Scales(context, learn_tails(evidence), clean.rows, evidence)
+    usual_density = float(np.quantile(clean.log_density, _ODD))
+    return Scales(context, learn_tails(evidence), clean.rows, evidence, usual_density)
 
 
 def weigh_rows(
@@ -162,12 +168,14 @@ def weigh_rows(
             break
         repaired = _filled(bench, rows[live], mask[live] | missing[live], None if left_out is None else left_out[live])
         # Further stretches must be ten times as surprising: what was filled in looks a little foreign itself.
-        more = _weigh_once(bench, scales, repaired, None, threshold + _FURTHER, None).mask & ~missing[live]
+        again = _weigh_once(bench, scales, repaired, None, threshold + _FURTHER, None)
+        more = again.mask & ~missing[live]
         union = mask[live] | more
-        grown = np.any(more & ~mask[live], axis=1) & (union.mean(axis=1) <= _WIDEST)
+        odd = again.density < scales.usual_density
+        grown = odd & np.any(more & ~mask[live], axis=1) & (union.mean(axis=1) <= _WIDEST)
         live, union = live[grown], union[grown]
         mask[live] = union
-    return Surprise(found.evidence, found.statistic, mask)
+    return Surprise(found.density, found.evidence, found.statistic, mask)
 
 
 def refine_declared(
@@ -218,7 +226,7 @@ def _weigh_once(
     searched = np.flatnonzero(beyond & (explanation == SEARCH))
     if counts is not None and len(searched):
         mask[searched] = _declared(bench, counts[searched])
-    return Surprise(evidence, statistic, mask)
+    return Surprise(weighed.log_density, evidence, statistic, mask)
 
 
 def _declared(bench: Bench, counts: NDArray[np.int64]) -> NDArray[np.bool_]:

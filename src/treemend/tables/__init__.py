@@ -6,12 +6,13 @@ caller's object untouched) and, at the end, `Table.rebuilt`. Nothing behind this
 
 from treemend.tables.checks import check_finite, check_not_infinite, check_range, describe_cells
 from treemend.tables.columns import columns_difference
-from treemend.tables.reading import Table, read_table
+from treemend.tables.reading import Table, attributes_only, read_table
 from treemend.tables.scaling import Scaling, learn_scaling
 
 __all__ = [
     "Scaling",
     "Table",
+    "attributes_only",
     "check_finite",
     "check_not_infinite",
     "check_range",

@@ -1,0 +1,13 @@
+"""The command line: ``treemend fit``, ``mend``, ``check``, ``inspect`` and ``demo``.
+
+Enters: what a person typed. Leaves: files that are whole, a few lines on standard error, and an exit code (see
+``failures``). Nothing heavy is imported before the words have been understood.
+
+The way through: ``app`` names commands and options; ``parameters`` gathers the mender's parameters; ``learning``
+makes a judge of rows from a model, from clean rows, or from the table itself; ``mending`` sends batches through it;
+``outputs`` keeps files apart and whole; ``summary`` counts; ``talking`` speaks.
+"""
+
+from treemend.cli.failures import main
+
+__all__ = ["main"]

@@ -1,0 +1,129 @@
+"""The way out: exit codes, and errors in one line with the next step.
+
+Enters: arguments. Leaves: an exit code.
+
+======  =====================================================================
+code    meaning
+======  =====================================================================
+0       done; for ``check``: nothing found
+1       ``check`` found overwritten rows
+2       the command line or a parameter is wrong
+3       an input file cannot be used
+4       a model file cannot be used
+5       an output cannot be written
+70      a mistake in treemend itself; the traceback is shown
+130     interrupted (Ctrl-C); 143 if terminated
+======  =====================================================================
+"""
+
+import errno
+import os
+import signal
+import sys
+from types import FrameType
+
+from treemend.exceptions import InputError, ModelFileError, OutputError, ParameterError, TreemendError
+
+__all__ = ["main", "printable"]
+
+FOUND, USAGE, INPUT, MODEL, OUTPUT, INTERNAL, INTERRUPTED, TERMINATED = 1, 2, 3, 4, 5, 70, 130, 143
+_CODES: tuple[tuple[type[TreemendError], int], ...] = (
+    (ParameterError, USAGE),
+    (InputError, INPUT),
+    (ModelFileError, MODEL),
+    (OutputError, OUTPUT),
+)
+_WRITING = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO, errno.EROFS}
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run a command and leave with its exit code."""
+    signal.signal(signal.SIGTERM, _terminate)
+    code = run(arguments)
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        code = _reader_went_away()
+    sys.exit(code)
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Run a command and return its exit code; errors have been told by then."""
+    from treemend.cli.app import app
+
+    try:
+        code = int(app(arguments, standalone_mode=False) or 0)
+    except BrokenPipeError:
+        return _reader_went_away()
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    except Exception as error:
+        return _told(error)
+    if code == INTERRUPTED:
+        _tell("interrupted: no output was written.")
+    return code
+
+
+def _told(error: Exception) -> int:
+    """Tell an error in one line, and return its exit code."""
+    if isinstance(error, TreemendError):
+        _tell(str(error))
+        return next(code for kind, code in _CODES if isinstance(error, kind))
+    if isinstance(error, MemoryError):
+        _tell("memory ran out: no output was written. Learn from fewer rows with --reference-rows.")
+        return INPUT
+    if isinstance(error, OSError) and error.errno in _WRITING:
+        _tell(f"{error.strerror}: the output was not written, and nothing was left behind. Make room and try again.")
+        return OUTPUT
+    if isinstance(error, OSError):
+        _tell(f"{error.filename or 'a file'}: {error.strerror or error}. Check the path and its permissions.")
+        return INPUT
+    return _from_the_command_line(error)
+
+
+def printable(text: str) -> str:
+    """Return a text on one line, without characters that would command a terminal.
+
+    Examples
+    --------
+    >>> printable("a" + chr(10) + "b")
+    'a; b'
+    """
+    return "".join(
+        character if character.isprintable() else repr(character)[1:-1] for character in text.replace("\n", "; ")
+    )
+
+
+def _from_the_command_line(error: Exception) -> int:
+    """Tell what the parser of arguments had to complain about; anything else is a mistake in treemend."""
+    if type(error).__name__ == "Abort":
+        _tell("interrupted: no output was written.")
+        return INTERRUPTED
+    if type(error).__name__ == "NoArgsIsHelpError":
+        print(error, file=sys.stderr)
+        return USAGE
+    if hasattr(error, "format_message") and hasattr(error, "exit_code"):
+        message = str(error.format_message()).rstrip(".")
+        _tell(f"{message}. See treemend --help, or treemend COMMAND --help.")
+        return int(error.exit_code)
+    import traceback
+
+    traceback.print_exception(error)
+    _tell(f"this is a mistake in treemend ({type(error).__name__}), not yours. Please report the lines above.")
+    return INTERNAL
+
+
+def _tell(message: str) -> None:
+    print(f"treemend: {printable(message)}", file=sys.stderr)
+
+
+def _reader_went_away() -> int:
+    """Leave quietly when whoever read our output stopped, as ``head`` does."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 128 + 13
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    """Let files be cleared away before a polite kill takes effect."""
+    del number, frame
+    raise SystemExit(TERMINATED)

@@ -1,0 +1,242 @@
+"""The commands' work: fit, mend, check, each a walk over batches.
+
+Enters: what was asked, as plain values. Leaves: files, and a summary.
+"""
+
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+import treemend
+from treemend.cli.learning import (
+    OWN_REFERENCE_ROWS,
+    Judge,
+    from_table_itself,
+    learnt,
+    model_columns,
+    read_reference,
+)
+from treemend.cli.outputs import Outputs
+from treemend.cli.parameters import Asked, gathered
+from treemend.cli.summary import Summary
+from treemend.cli.talking import Talk
+from treemend.exceptions import ParameterError
+from treemend.files import FileTable, choose_columns, kind_of, open_table, open_writer
+from treemend.files.arrays import ArrayRows
+from treemend.files.kinds import STANDARD_STREAM
+from treemend.mender import TreeMender
+
+__all__ = ["Reading", "Reference", "Targets", "fit", "mend"]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How tables are read."""
+
+    columns: tuple[str, ...] = ()
+    passthrough: tuple[str, ...] = ()
+    delimiter: str | None = None
+    header: bool = True
+    array: str | None = None
+    reference_rows: int | None = None
+
+    def table(self, paths: tuple[str, ...], spooled: Path | None = None) -> FileTable:
+        """Open files as one table; standard input from a copy, if there is one."""
+        return open_table(
+            paths,
+            delimiter=self.delimiter,
+            header=self.header,
+            array=self.array,
+            standard_input=None if spooled is None else lambda: open(spooled, "rb"),
+        )
+
+    def chosen(self, table: FileTable) -> tuple[int, ...]:
+        """Return the positions of the columns to look at."""
+        return choose_columns(table.names, self.columns, self.passthrough)
+
+
+@dataclass(frozen=True)
+class Reference:
+    """What suspect rows are held against: a model, clean rows, or neither (the table itself)."""
+
+    model: str | None = None
+    clean: tuple[str, ...] = ()
+    asked: Asked = field(default_factory=Asked)
+
+
+@dataclass(frozen=True)
+class Targets:
+    """What is to be written."""
+
+    output: str | None = None
+    mask: str | None = None
+    summary: str | None = None
+    force: bool = False
+
+
+def fit(paths: tuple[str, ...], model: str, asked: Asked, reading: Reading, talk: Talk, *, force: bool) -> None:
+    """Learn from clean rows and write a model file."""
+    parameters = _parameters(asked)
+    table = reading.table(paths)
+    with Outputs(table.paths, force=force) as outputs:
+        outputs.claim(model)
+    mender = _learn_from(table, parameters, reading, talk)
+    mender.save(model)
+    columns = f"{mender.n_features_in_} column{'s' * (mender.n_features_in_ != 1)}"
+    talk.say(
+        f"{model}: learnt from {len(mender.reference_)} rows of {columns}; the search touches "
+        f"{mender.reference_rate_:.1%} of them"
+    )
+
+
+def mend(
+    paths: tuple[str, ...], reference: Reference, targets: Targets, reading: Reading, talk: Talk
+) -> tuple[Summary, dict[str, Any]]:
+    """Judge all rows, write what is to be written, and return what was found."""
+    begun = time.monotonic()
+    _check_reference(reference, paths)
+    for target in (targets.output, targets.mask):
+        if target is not None:
+            kind_of(target, reading.delimiter)
+    itself = reference.model is None and not reference.clean
+    with ExitStack() as stack:
+        spooled = stack.enter_context(_spooled(paths)) if itself else None
+        table = reading.table(paths, spooled)
+        inputs = [*table.paths, *reference.clean, *([reference.model] if reference.model else [])]
+        outputs = stack.enter_context(Outputs(inputs, force=targets.force))
+        files = {path: outputs.open(path) for path in (targets.output, targets.mask, targets.summary) if path}
+        judge, chosen, kind = _judge(table, reference, reading, talk)
+        summary = _walk(table, chosen, judge, targets, files, reading, talk)
+        told = {
+            "treemend": treemend.__version__,
+            "input": list(paths),
+            "output": targets.output,
+            "reference": {"kind": kind, "rows": len(judge.mender.reference_)},
+            "tau": judge.mender.tau_,
+            "reference_rate": judge.mender.reference_rate_,
+            "parameters": judge.mender.get_params(deep=False),
+            "seconds": round(time.monotonic() - begun, 3),
+            **summary.as_dict(),
+        }
+        if targets.summary:
+            text = json.dumps(told, indent=2, ensure_ascii=False, default=str)
+            files[targets.summary].write(text.encode("utf-8", "surrogateescape") + b"\n")
+        outputs.publish()
+    return summary, told
+
+
+def _walk(
+    table: FileTable,
+    chosen: tuple[int, ...],
+    judge: Judge,
+    targets: Targets,
+    files: dict[str, BinaryIO],
+    reading: Reading,
+    talk: Talk,
+) -> Summary:
+    """Send all batches through the judge and on into the files."""
+    names = tuple(table.names[column] for column in chosen)
+    summary = Summary(names)
+    writers = []
+    if targets.output:
+        repaired = open_writer(
+            targets.output,
+            files[targets.output],
+            table.names,
+            named=table.named,
+            like=table.sources[0],
+            delimiter=reading.delimiter,
+        )
+        writers.append(repaired)
+    if targets.mask:
+        masks = open_writer(targets.mask, files[targets.mask], names, named=table.named, delimiter=reading.delimiter)
+        writers.append(masks)
+    with talk.progress(f"mending {table.label}") as tell:
+        for batch, share in table.batches(chosen):
+            judged = judge.judge(batch.values, summary.n_rows)
+            if targets.output:
+                repaired.write(batch.rows, chosen, judged.filled, judged.mask)
+            if targets.mask:
+                nothing = np.zeros((len(judged.mask), 0))
+                masks.write(ArrayRows(judged.mask), (), nothing, nothing.astype(bool))
+            summary.add(batch, judged.mask)
+            tell(share, summary.n_rows)
+    for writer in writers:
+        writer.close()
+    return summary
+
+
+def _judge(table: FileTable, reference: Reference, reading: Reading, talk: Talk) -> tuple[Judge, tuple[int, ...], str]:
+    """Return who judges, which columns, and what the reference is called."""
+    if reference.model is not None:
+        mender = TreeMender.load(reference.model)
+        if reference.asked.jobs is not None:
+            mender.set_params(n_jobs=reference.asked.jobs)
+        wanted = reading.chosen(table) if reading.columns or reading.passthrough else None
+        return Judge(mender, _names_of(mender)), model_columns(mender, table, wanted), "model"
+    parameters = _parameters(reference.asked)
+    if reference.clean:
+        mender = _learn_from(reading.table(reference.clean), parameters, reading, talk)
+        wanted = None if table.named else reading.chosen(table)
+        return Judge(mender, _names_of(mender)), model_columns(mender, table, wanted), "clean rows"
+    chosen = reading.chosen(table)
+    names = tuple(table.names[column] for column in chosen) if table.named else None
+    talk.say("no model and no clean rows given: the table serves as its own reference, each row judged by the others")
+    limit = reading.reference_rows or OWN_REFERENCE_ROWS
+    values, rows = read_reference(table, chosen, limit, talk)
+    return from_table_itself(parameters, values, rows, names, talk), chosen, "the table itself"
+
+
+def _learn_from(table: FileTable, parameters: dict[str, Any], reading: Reading, talk: Talk) -> TreeMender:
+    """Learn from the chosen columns; the others are remembered as passed through."""
+    chosen = reading.chosen(table)
+    values, _ = read_reference(table, chosen, reading.reference_rows, talk)
+    names = tuple(table.names[column] for column in chosen) if table.named else None
+    mender = learnt(parameters, values, names, talk)
+    others = [name for position, name in enumerate(table.names) if position not in set(chosen)]
+    return mender.set_params(passthrough=others) if names is not None else mender
+
+
+def _parameters(asked: Asked) -> dict[str, Any]:
+    known = [name for name in TreeMender().get_params(deep=False) if name != "passthrough"]
+    return gathered(asked, known)
+
+
+def _names_of(mender: TreeMender) -> tuple[str, ...] | None:
+    names = getattr(mender, "feature_names_in_", None)
+    return None if names is None else tuple(names)
+
+
+def _check_reference(reference: Reference, paths: tuple[str, ...]) -> None:
+    if reference.model and reference.clean:
+        raise ParameterError("Give --model or --clean, not both.")
+    if reference.model and reference.asked.anything_to_learn:
+        raise ParameterError("A model has its parameters already. Give them to treemend fit, or give --clean.")
+    if STANDARD_STREAM in reference.clean and STANDARD_STREAM in paths:
+        raise ParameterError("Standard input can be the suspect rows or the clean ones, not both.")
+
+
+@contextmanager
+def _spooled(paths: tuple[str, ...]) -> Iterator[Path | None]:
+    """Copy standard input into a file if it is among the paths: it will be read twice."""
+    if STANDARD_STREAM not in paths:
+        yield None
+        return
+    import sys
+
+    descriptor, name = tempfile.mkstemp(suffix=".csv")
+    try:
+        with os.fdopen(descriptor, "wb") as copy:
+            shutil.copyfileobj(sys.stdin.buffer, copy, 2**20)
+        yield Path(name)
+    finally:
+        os.unlink(name)

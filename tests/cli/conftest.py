@@ -1,0 +1,53 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from treemend.cli.failures import run
+
+NAMES = [f"s{column}" for column in range(16)]
+
+
+def waves(rng, n_rows):
+    phase, height = rng.uniform(0, 6, (n_rows, 1)), rng.uniform(1, 2, (n_rows, 1))
+    return height * np.sin(np.linspace(0, 6, 16) + phase)
+
+
+@pytest.fixture(scope="session")
+def frames():
+    """Clean rows, and suspect rows with ids of which rows 1 and 7 are partly overwritten."""
+    rng = np.random.default_rng(0)
+    clean = pd.DataFrame(waves(rng, 200), columns=NAMES)
+    suspect = pd.DataFrame(waves(rng, 20), columns=NAMES)
+    suspect.iloc[1, 8:16] = rng.uniform(-2, 2, 8)
+    suspect.iloc[7, 0:8] = rng.uniform(-2, 2, 8)
+    suspect.insert(0, "id", [f"=cmd|'/C calc'!A{row}" for row in range(20)])
+    return clean, suspect
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch, frames):
+    """A folder with clean.csv, suspect.csv and suspect.parquet, which is the working folder."""
+    monkeypatch.chdir(tmp_path)
+    frames[0].to_csv("clean.csv", index=False)
+    frames[1].to_csv("suspect.csv", index=False)
+    frames[1].to_parquet("suspect.parquet")
+    return tmp_path
+
+
+@pytest.fixture
+def treemend(capfd):
+    """Run a command; give back exit code, standard output and standard error."""
+
+    def call(*arguments):
+        capfd.readouterr()
+        code = run([str(argument) for argument in arguments])
+        out, err = capfd.readouterr()
+        return code, out, err
+
+    return call
+
+
+@pytest.fixture
+def model(folder, treemend):
+    assert treemend("fit", "clean.csv", "-o", "model.safetensors", "--quiet") == (0, "", "")
+    return folder / "model.safetensors"

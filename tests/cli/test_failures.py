@@ -1,0 +1,190 @@
+import errno
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from treemend.cli import failures
+from treemend.exceptions import InputError, ModelFileError, OutputError, ParameterError
+from treemend.mender import TreeMender
+
+
+def lines(err):
+    return [line for line in err.splitlines() if line.startswith("treemend: ")]
+
+
+CASES = {
+    ("mend", "suspect.csv", "-o", "o.csv", "--nope"): (2, "No such option"),
+    ("mend", "suspect.csv", "-m", "model.safetensors"): (2, "Missing option"),
+    ("mend", "suspect.csv", "-m", "model.safetensors", "--clean", "clean.csv", "-o", "o.csv"): (2, "not both"),
+    ("mend", "suspect.csv", "-m", "model.safetensors", "-r", "0.1", "-o", "o.csv"): (2, "has its parameters already"),
+    ("mend", "-", "--clean", "-", "-o", "o.csv"): (2, "not both"),
+    ("fit", "clean.csv", "-o", "o", "--set", "alpha"): (2, "NAME=VALUE"),
+    ("fit", "clean.csv", "-o", "o", "--set", "alfa=1"): (2, "No parameter is called alfa"),
+    ("fit", "clean.csv", "-o", "o", "--set", "alpha=2"): (2, "alpha must be"),
+    ("fit", "clean.csv", "-o", "o", "--grid", "16"): (2, "such as 16x16"),
+    ("fit", "clean.csv", "-o", "o", "--grid", "4x4", "--groups", "clean.csv"): (2, "two layouts"),
+    ("fit", "clean.csv", "-o", "o", "--params", "absent.toml"): (2, "No such file"),
+    ("fit", "clean.csv", "-o", "o", "--params", "clean.csv"): (2, "no TOML file"),
+    ("fit", "clean.csv", "-o", "o", "--delimiter", "ab"): (2, "one character"),
+    ("fit", "clean.csv", "-o", "o", "-c", "x*"): (3, "No column is called 'x*'"),
+    ("fit", "suspect.csv", "-o", "o"): (3, "suspect.csv, line 2, column 'id'"),
+    ("fit", "suspect.parquet", "-o", "o"): (3, "--passthrough"),
+    ("fit", "absent.csv", "-o", "o"): (3, "is not there"),
+    ("mend", "clean.csv", "--clean", "suspect.csv", "-p", "id", "-o", "o.xls"): (3, "only .csv"),
+    ("mend", "narrow.csv", "-m", "model.safetensors", "-o", "o.csv"): (3, "does not have the columns of the model"),
+    ("check", "narrow.csv", "--no-header", "-m", "model.safetensors"): (3, "2 columns are to be looked at"),
+    ("mend", "suspect.csv", "-m", "clean.csv", "-o", "o.csv"): (4, "no safetensors file"),
+    ("inspect", "absent"): (4, "No such file"),
+    ("fit", "clean.csv", "-o", "suspect.csv"): (5, "give --force"),
+    ("fit", "clean.csv", "-o", "clean.csv", "--force"): (5, "is an input already"),
+    ("mend", "suspect.csv", "-m", "model.safetensors", "-o", "suspect.csv", "-f"): (5, "is an input already"),
+    ("mend", "suspect.csv", "-m", "model.safetensors", "-o", "model.safetensors.csv", "--mask", "link.csv"): (
+        5,
+        "input",
+    ),
+    ("mend", "suspect.csv", "-m", "model.safetensors", "-o", "o.csv", "--json", "o.csv"): (5, "is an output already"),
+    ("mend", "suspect.csv", "-m", "model.safetensors", "-o", "no/o.csv"): (5, "cannot be written"),
+}
+
+
+@pytest.mark.parametrize("arguments", CASES, ids=" ".join)
+def test_errors_take_one_line_and_name_the_next_step(arguments, model, treemend):
+    Path("narrow.csv").write_text("1,2\n3,4\n")
+    Path("link.csv").symlink_to("suspect.csv")
+    before = sorted(os.listdir())
+    expected, message = CASES[arguments]
+    code, out, err = treemend(*arguments)
+    assert (code, out) == (expected, "")
+    assert len(lines(err)) == 1
+    assert message in err
+    assert err.rstrip().endswith((".", ".toml"))
+    assert sorted(os.listdir()) == before
+
+
+def test_layouts_reach_the_mender(folder, treemend):
+    Path("g.toml").write_text('[groups]\nleft = ["s0", "s1"]\n')
+    for option in (["--grid", "4x4"], ["--groups", "g.toml"]):
+        code, _, err = treemend("fit", "clean.csv", "-o", "m", *option)
+        assert code == 0 or "layout must be" in err or "group" in err
+
+
+def test_force_replaces(model, treemend):
+    Path("o.csv").write_text("old")
+    assert treemend("mend", "suspect.csv", "-m", model, "-o", "o.csv", "--force")[0] == 0
+    assert Path("o.csv").read_text().startswith("id,s0")
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), 5),
+        (PermissionError(errno.EACCES, "Permission denied", "o.csv"), 3),
+        (MemoryError(), 3),
+        (KeyboardInterrupt(), 130),
+        (BrokenPipeError(), 141),
+        (ZeroDivisionError("oh"), 70),
+        (InputError("x."), 3),
+        (ModelFileError("x."), 4),
+        (OutputError("x."), 5),
+        (ParameterError("x."), 2),
+    ],
+)
+def test_whatever_happens_midway_leaves_nothing(error, code, model, treemend, monkeypatch):
+    def fail(self, X):
+        raise error
+
+    monkeypatch.setattr(TreeMender, "mend", fail)
+    monkeypatch.setattr(failures.os, "dup2", lambda *descriptors: None)
+    before = sorted(os.listdir())
+    got, out, err = treemend("mend", "suspect.csv", "-m", model, "-o", "o.csv", "--mask", "m.csv", "--json", "j")
+    assert got == code
+    assert sorted(os.listdir()) == before
+    assert len(lines(err)) == (code != 141)
+    assert ("Traceback" in err) == (code == 70)
+
+
+def test_no_arguments_show_the_help(treemend):
+    code, _, err = treemend()
+    assert code == 2
+    assert "Exit codes" in err
+
+
+def started(*arguments, **options):
+    return subprocess.Popen(
+        [sys.executable, "-m", "treemend", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        **options,
+    )
+
+
+@pytest.fixture
+def long_table(model):
+    """A table that takes a while, since it is mended in many batches."""
+    rows = np.tile(np.loadtxt("clean.csv", delimiter=",", skiprows=1), (1500, 1))
+    np.save("long.npy", rows)
+    return ("mend", "long.npy", "-m", model, "-o", "out.npy", "--mask", "mask.npy", "--json", "j.json", "-j", "1")
+
+
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("seconds", [0.5, 2.0])
+def test_stopped_at_some_moment(stop, seconds, long_table):
+    before = sorted(os.listdir())
+    with started(*long_table) as process:
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            process.send_signal(stop)
+        _, err = process.communicate()
+    if process.returncode == 0:
+        assert len(np.load("out.npy")) == 300_000
+    else:
+        assert process.returncode in (130, 143, -stop), err
+        assert sorted(os.listdir()) == before
+
+
+def test_a_full_disk_leaves_nothing(long_table):
+    resource = pytest.importorskip("resource")
+    before = sorted(os.listdir())
+    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, 1_000_000))  # noqa: E731
+    with started(*long_table, preexec_fn=limit) as process:
+        _, err = process.communicate()
+    assert process.returncode == 5
+    assert b"File too large: the output was not written" in err
+    assert sorted(os.listdir()) == before
+
+
+def test_help_is_quick_and_loads_nothing_heavy():
+    code = (
+        "import sys, time; from treemend.cli.failures import run; run(['mend', '--help']);"
+        "print(*sorted(sys.modules), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "SUSPECT..." in done.stdout
+    assert not {"numpy", "sklearn", "pyarrow", "numba", "pandas", "rich"} & set(done.stderr.split())
+
+
+def test_terminals_get_a_bar_and_others_lines(model, treemend, monkeypatch):
+    import pty
+
+    from treemend.cli import talking
+
+    master, slave = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "treemend", "mend", "suspect.csv", "-m", model, "-o", "bar.csv"], stderr=slave
+    )
+    process.wait()
+    os.close(slave)
+    shown = os.read(master, 100_000)
+    os.close(master)
+    assert b"\x1b[" in shown
+    assert b"rows" in shown
+    monkeypatch.setattr(talking, "_SECONDS_BETWEEN_LINES", 0)
+    _, _, err = treemend("mend", "suspect.csv", "-m", model, "-o", "lines.csv")
+    assert "mending suspect.csv: 100%, 20 rows" in err
+    assert "\x1b" not in err

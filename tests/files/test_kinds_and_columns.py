@@ -1,0 +1,202 @@
+import csv
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet as pq
+import pytest
+
+from treemend.exceptions import ColumnsError, InputError
+from treemend.files import batches as batches_module
+from treemend.files import choose_columns, open_table, open_writer
+
+ENDINGS = ("csv", "tsv", "parquet", "feather", "npy", "npz")
+VALUES = np.array([[0.1, 2, 3], [4, 5.5, 6], [1e300, -1e-300, 7]])
+
+
+def save(path, values=VALUES):
+    frame = pd.DataFrame(values, columns=[f"c{column}" for column in range(values.shape[1])])
+    match path.suffix:
+        case ".csv":
+            frame.to_csv(path, index=False)
+        case ".tsv":
+            frame.to_csv(path, index=False, sep="\t")
+        case ".parquet":
+            frame.to_parquet(path)
+        case ".feather":
+            frame.to_feather(path)
+        case ".npy":
+            np.save(path, values)
+        case ".npz":
+            np.savez(path, values)
+
+
+def load(path):
+    match path.suffix:
+        case ".csv" | ".tsv":
+            with open(path, newline="") as file:
+                lines = list(csv.reader(file, delimiter="," if path.suffix == ".csv" else "\t"))
+            return np.array([line for line in lines if line[0] not in ("c0", "0")], dtype=np.float64)
+        case ".parquet":
+            return pd.read_parquet(path).to_numpy().astype(np.float64)
+        case ".feather":
+            return pd.read_feather(path).to_numpy().astype(np.float64)
+        case ".npy":
+            return np.load(path)
+        case ".npz":
+            return np.load(path)["rows"]
+
+
+def rewrite(source, target, chosen, filled, mask):
+    table = open_table([str(source)])
+    with open(target, "w+b") as file:
+        writer = open_writer(str(target), file, table.names, named=table.named, like=table.sources[0])
+        first = 0
+        for batch, _ in table.batches(chosen):
+            part = slice(first, first + len(batch.values))
+            writer.write(batch.rows, chosen, filled[part], mask[part])
+            first = part.stop
+        writer.close()
+    return table
+
+
+@pytest.mark.parametrize("given", ENDINGS)
+@pytest.mark.parametrize("wanted", ENDINGS)
+def test_every_kind_becomes_every_other(given, wanted, tmp_path, monkeypatch):
+    monkeypatch.setattr(batches_module, "_CELLS", 6)
+    source, target = tmp_path / f"in.{given}", tmp_path / f"out.{wanted}"
+    save(source)
+    mask = np.zeros((3, 2), dtype=bool)
+    mask[1, 1] = True
+    rewrite(source, target, (0, 2), np.full((3, 2), 0.3), mask)
+    expected = VALUES.copy()
+    expected[1, 2] = 0.3
+    assert np.array_equal(load(target), expected)
+
+
+def test_parquet_keeps_types_metadata_and_what_is_not_chosen(tmp_path):
+    frame = pd.DataFrame(
+        {
+            "when": pd.date_range("2020-01-01", periods=3, tz="Europe/Berlin"),
+            "small": np.float32([0.1, 0.2, 0.3]),
+            "whole": [1, 2, 3],
+            "id": [2**60, 2**60 + 1, 5],
+            "word": pd.Categorical(["a", None, "b"]),
+        },
+        index=pd.Index(["r", "s", "t"], name="row"),
+    )
+    frame.to_parquet(tmp_path / "in.parquet")
+    mask = np.zeros((3, 2), dtype=bool)
+    mask[2] = True
+    rewrite(tmp_path / "in.parquet", tmp_path / "out.parquet", (1, 2), np.full((3, 2), 9.5), mask)
+    back = pd.read_parquet(tmp_path / "out.parquet")
+    assert back["small"].dtype == np.float32
+    assert back["whole"].tolist() == [1.0, 2.0, 9.5]
+    assert back["small"].tolist() == [*frame["small"].tolist()[:2], 9.5]
+    pd.testing.assert_frame_equal(back[["when", "id", "word"]], frame[["when", "id", "word"]])
+
+
+def test_a_folder_of_parquet_is_one_table(tmp_path):
+    for part in range(3):
+        (tmp_path / f"day={part}").mkdir()
+        save(tmp_path / f"day={part}" / "part.parquet", VALUES + part)
+    (tmp_path / "_hidden.parquet").write_text("not one")
+    table = open_table([str(tmp_path)])
+    rows = np.concatenate([batch.values for batch, _ in table.batches((0, 1, 2))])
+    assert np.array_equal(rows, np.concatenate([VALUES, VALUES + 1, VALUES + 2]))
+    assert table.label.endswith("part.parquet and 2 more")
+    with pytest.raises(InputError, match="folder without Parquet"):
+        (tmp_path / "empty").mkdir()
+        open_table([str(tmp_path / "empty")])
+
+
+@pytest.mark.parametrize("family", ["npy", "npz"])
+def test_arrays_keep_their_type(family, tmp_path):
+    path, target = tmp_path / f"a.{family}", tmp_path / f"b.{family}"
+    mask = np.array([[True, False], [False, False]])
+    for dtype, expected in (("float32", "float32"), ("int16", "float64"), ("bool", "float64")):
+        save(path, np.array([[1, 0], [1, 1]], dtype=dtype))
+        rewrite(path, target, (0, 1), np.full((2, 2), 0.5), mask)
+        back = load(target)
+        assert back.dtype == expected
+        assert back.tolist() == [[0.5, 0], [1, 1]]
+    np.save(tmp_path / "f.npy", np.asfortranarray(VALUES))
+    rewrite(tmp_path / "f.npy", tmp_path / "g.npy", (0,), np.zeros((3, 1)), np.zeros((3, 1), dtype=bool))
+    assert np.array_equal(np.load(tmp_path / "g.npy"), VALUES)
+
+
+def test_archives_with_several_arrays(tmp_path):
+    np.savez(tmp_path / "a.npz", train=VALUES, test=VALUES + 1)
+    with pytest.raises(InputError, match="Choose one with --array: train, test"):
+        open_table([str(tmp_path / "a.npz")])
+    with pytest.raises(InputError, match="has no array 'x'"):
+        open_table([str(tmp_path / "a.npz")], array="x")
+    table = open_table([str(tmp_path / "a.npz")], array="test")
+    assert np.array_equal(next(table.batches((0, 1, 2)))[0].values, VALUES + 1)
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    np.save(tmp_path / "objects.npy", np.array([[{}]]), allow_pickle=True)
+    np.save(tmp_path / "cube.npy", np.zeros((2, 2, 2)))
+    np.save(tmp_path / "large.npy", np.array([[2**60]]))
+    np.save(tmp_path / "short.npy", VALUES)
+    (tmp_path / "short.npy").write_bytes((tmp_path / "short.npy").read_bytes()[:-1])
+    pq.write_table(pa.table({"a": ["x"]}), tmp_path / "words.parquet")
+    pq.write_table(pa.table({"a": [2**60]}), tmp_path / "large.parquet")
+    pq.write_table(pa.table({"a": [1.0, None]}), tmp_path / "nulls.parquet")
+    pq.write_table(pa.table({"a": np.arange(1000.0)}), tmp_path / "damaged.parquet", compression="gzip")
+    data = bytearray((tmp_path / "damaged.parquet").read_bytes())
+    data[40:900] = bytes(860)
+    (tmp_path / "damaged.parquet").write_bytes(data)
+    (tmp_path / "text.parquet").write_text("a,b")
+    (tmp_path / "text.npz").write_text("a,b")
+    (tmp_path / "text.feather").write_text("a,b")
+    messages = {
+        "objects.npy": "holds object",
+        "cube.npy": "Reshape",
+        "large.npy": "beyond 2",
+        "short.npy": "truncated",
+        "words.parquet": "'a' holds string, no numbers.*--passthrough",
+        "large.parquet": "beyond 2.*--passthrough",
+        "nulls.parquet": "nulls.parquet, row 1, column 'a': nan",
+        "damaged.parquet": "damaged",
+        "text.parquet": "cannot be read as parquet",
+        "text.npz": "cannot be read as npz",
+        "text.feather": "cannot be read as feather",
+        "absent.csv": "is not there",
+        "file.xlsx": "only .csv, .tsv",
+        "file": "'of no file'",
+    }
+    for name, message in messages.items():
+        with pytest.raises(InputError, match=message):
+            list(open_table([str(tmp_path / name)]).batches((0,)))
+
+
+def test_texts_do_not_become_arrays(tmp_path):
+    (tmp_path / "a.csv").write_text("x,name\n1,one\n")
+    pq.write_table(pa.table({"x": [1.0], "name": ["one"]}), tmp_path / "a.parquet")
+    for name in ("a.csv", "a.parquet"):
+        with pytest.raises(InputError, match="cannot become an array"):
+            rewrite(tmp_path / name, tmp_path / "a.npy", (0,), np.zeros((1, 1)), np.zeros((1, 1), dtype=bool))
+
+
+def test_tables_without_rows_keep_their_columns(tmp_path):
+    (tmp_path / "a.csv").write_text("x,y\n")
+    for ending in ("csv", "parquet", "feather", "npy"):
+        rewrite(tmp_path / "a.csv", tmp_path / f"b.{ending}", (0, 1), np.zeros((0, 2)), np.zeros((0, 2), dtype=bool))
+    assert pd.read_parquet(tmp_path / "b.parquet").columns.tolist() == ["x", "y"]
+    assert (tmp_path / "b.csv").read_text() == "x,y\n"
+
+
+def test_columns_by_name_and_pattern():
+    names = ("id", "s1", "s2", "[odd]", "note")
+    assert choose_columns(names) == (0, 1, 2, 3, 4)
+    assert choose_columns(names, ["s?"]) == (1, 2)
+    assert choose_columns(names, ["note", "s1"]) == (1, 4)
+    assert choose_columns(names, ["[odd]"]) == (3,)
+    assert choose_columns(names, (), ["id", "note"]) == (1, 2, 3)
+    with pytest.raises(ColumnsError, match="No column is called 't\\*'"):
+        choose_columns(names, ["t*"])
+    with pytest.raises(ColumnsError, match="No column is left"):
+        choose_columns(names, (), ["*"])

@@ -1,0 +1,110 @@
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from treemend.exceptions import OutputError
+from treemend.whole import WholeFile
+
+
+@pytest.fixture(params=["nameless", "beside"])
+def way(request, monkeypatch):
+    """Both ways of writing: a nameless file, and a hidden one beside."""
+    if request.param == "beside":
+        monkeypatch.delattr(os, "O_TMPFILE", raising=False)
+    elif not hasattr(os, "O_TMPFILE"):
+        pytest.skip("nameless files are a thing of Linux")
+    return request.param
+
+
+def test_appears_at_the_end(way, tmp_path):
+    path = tmp_path / "out"
+    with WholeFile(path, replace=False) as whole_file:
+        whole_file.file.write(b"half")
+        assert not path.exists()
+        whole_file.file.write(b" and half")
+    assert path.read_bytes() == b"half and half"
+    assert os.listdir(tmp_path) == ["out"]
+    assert path.stat().st_mode & 0o777 == 0o666 & ~_umask()
+
+
+def test_an_error_leaves_nothing(way, tmp_path):
+    with pytest.raises(KeyboardInterrupt), WholeFile(tmp_path / "out", replace=False) as whole_file:
+        whole_file.file.write(b"half")
+        raise KeyboardInterrupt
+    assert os.listdir(tmp_path) == []
+
+
+def test_existing_files_are_kept_or_replaced(way, tmp_path):
+    path = tmp_path / "out"
+    path.write_text("old")
+    with pytest.raises(OutputError, match="is there already"):
+        WholeFile(path, replace=False)
+    with pytest.raises(ZeroDivisionError), WholeFile(path, replace=True) as whole_file:
+        whole_file.file.write(b"new")
+        raise ZeroDivisionError
+    assert path.read_text() == "old"
+    with WholeFile(path, replace=True) as whole_file:
+        whole_file.file.write(b"new")
+    assert path.read_text() == "new"
+    assert os.listdir(tmp_path) == ["out"]
+
+
+@pytest.mark.parametrize("hard_links", [True, False])
+def test_a_file_that_came_meanwhile_is_kept(way, hard_links, tmp_path, monkeypatch):
+    if way == "beside" and not hard_links:
+        monkeypatch.setattr(os, "link", _refuse)
+    path = tmp_path / "out"
+    with pytest.raises(OutputError, match="is there already"), WholeFile(path, replace=False) as whole_file:
+        whole_file.file.write(b"new")
+        path.write_text("someone else's")
+    assert path.read_text() == "someone else's"
+    assert os.listdir(tmp_path) == ["out"]
+
+
+def test_links_are_followed_and_devices_refused(tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    with WholeFile(tmp_path / "link", replace=False) as whole_file:
+        whole_file.file.write(b"x")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real").read_bytes() == b"x"
+    with pytest.raises(OutputError, match="not a plain file"):
+        WholeFile("/dev/null", replace=True)
+    with pytest.raises(OutputError, match="No such file"):
+        WholeFile(tmp_path / "no" / "folder", replace=False)
+
+
+def test_a_system_without_hard_links(tmp_path, monkeypatch):
+    monkeypatch.delattr(os, "O_TMPFILE", raising=False)
+    monkeypatch.setattr(os, "link", _refuse)
+    with WholeFile(tmp_path / "out", replace=False) as whole_file:
+        whole_file.file.write(b"x")
+    assert os.listdir(tmp_path) == ["out"]
+
+
+def test_a_killed_process_leaves_nothing(tmp_path):
+    code = f"""
+    import os, signal
+    from treemend.whole import WholeFile
+    with WholeFile({str(tmp_path / "out")!r}, replace=False) as whole_file:
+        whole_file.file.write(b"x" * 10**6)
+        os.kill(os.getpid(), signal.SIGKILL)
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert not (tmp_path / "out").exists()
+    if hasattr(os, "O_TMPFILE"):
+        assert os.listdir(tmp_path) == []
+
+
+def _refuse(*arguments, **options):
+    raise PermissionError
+
+
+def _umask():
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
