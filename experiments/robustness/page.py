@@ -9,6 +9,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -66,11 +67,12 @@ def _runs(settings: Settings) -> Iterator[str]:
             f"`{name}`",
             run["seconds"],
             f"{run['processor']}, {run['cores']} cores",
+            run.get("load", ""),
             f"Python {run['python']}, NumPy {run['numpy']}, Numba {run['numba']}, scikit-learn {run['scikit-learn']}",
         )
         for name, run in runs.items()
     ]
-    return table(("question", "seconds", "machine", "versions"), rows)
+    return table(("question", "seconds", "machine", "load at the end", "versions"), rows)
 
 
 def _sets(settings: Settings) -> Iterator[str]:
@@ -194,8 +196,8 @@ def _cost(settings: Settings) -> Iterator[str]:
     return table(head, lines)
 
 
-def _peers(settings: Settings) -> Iterator[str]:
-    means = judged.peer_means(settings)
+def _peers(settings: Settings, *, all_kinds: bool = False) -> Iterator[str]:
+    means = judged.peer_means(settings, all_kinds=all_kinds)
     methods = list(dict.fromkeys(method for by in means.values() for method in by))
     lines = []
     for name, by in means.items():
@@ -221,5 +223,6 @@ _TABLES: dict[str, Callable[[Settings], Iterator[str]]] = {
     "one_table": _one_table,
     "cost": _cost,
     "peers": _peers,
+    "peers_all": partial(_peers, all_kinds=True),
     "real": _real,
 }
