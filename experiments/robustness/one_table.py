@@ -48,8 +48,8 @@ def draw(settings: Settings) -> None:
 def _set(name: str, settings: Settings) -> Iterator[Row]:
     case = draw_case(name, 0, settings.data, seed=settings.seed, quick=settings.quick)
     grid = case.subject.grid
-    n_dirty = min(len(case.true), round(len(case.reference) * DIRTY_SHARE / (1 - DIRTY_SHARE)))
-    n_clean = round(n_dirty * (1 - DIRTY_SHARE) / DIRTY_SHARE)
+    n_clean = min(len(case.reference), int(len(case.true) * (1 - DIRTY_SHARE) / DIRTY_SHARE))
+    n_dirty = int(n_clean * DIRTY_SHARE / (1 - DIRTY_SHARE))
     reference, true = case.reference[:n_clean], case.true[:n_dirty]
     order = np.random.default_rng([settings.seed, 1]).permutation(n_clean + n_dirty)
     back = np.argsort(order)
