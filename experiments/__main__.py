@@ -44,11 +44,11 @@ def main(arguments: list[str] | None = None) -> int:
     if unknown:
         _parser().error(f"there is no experiment {', '.join(unknown)}; choose from {', '.join(EXPERIMENTS)}")
     data = datasets.data_folder(asked.data)
-    missing = _missing(names, data)
+    missing = [] if asked.draw_only else _missing(names, data)
     results = asked.results or _HERE / ("results" if not missing else "results_of_a_part")
     target = asked.page or (_HERE.parent / "docs" / "paper.md" if not missing else results / "paper.md")
     settings = Settings(data=data, results=results, quick=asked.quick, seed=asked.seed, quiet=asked.quiet)
-    if missing and not asked.draw_only:
+    if missing:
         print(
             f"Not all sets can be had ({', '.join(datasets.TITLES[name] for name in missing)}): what can be run is "
             f"run, and goes to {results.name}/, so that complete results stay as they are.",

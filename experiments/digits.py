@@ -123,11 +123,12 @@ def mean_of(rows: list[Row], column: str, **fixed: object) -> float:
 def _measure(settings: Settings, order: str, seed: int, alpha: float) -> Iterator[Row]:
     digits = draw_digits(settings, seed, order)
     hit = digits.hit
-    mender = TreeMender.as_published(TAUS[0], alpha=alpha, depth=DEPTH).fit(digits.reference)
-    clean_scores = mender.score_nodes(digits.true)
     distance = np.linalg.norm(digits.corrupted - digits.true, axis=1)[hit]
+    clean_scores = None
     for tau in TAUS:
-        mender.tau_ = tau  # the threshold in force: one fit serves every tau
+        mender = TreeMender.as_published(tau, alpha=alpha, depth=DEPTH).fit(digits.reference)
+        if clean_scores is None:
+            clean_scores = mender.score_nodes(digits.true)
         mended = mender.mend(digits.corrupted)
         left = np.linalg.norm(mended.repaired - digits.true, axis=1)[hit]
         labels = clean_scores <= tau

@@ -67,7 +67,7 @@ def _runs(settings: Settings) -> Iterator[str]:
             f"`{name}`",
             run["seconds"],
             run["seed"],
-            f"{run['processor']}, {run['cores']} cores",
+            f"{run['processor']}, {run['cores']} cores{run.get('note', '')}",
             run["load"],
             f"Python {run['python']}, NumPy {run['numpy']}, Numba {run['numba']}, scikit-learn {run['scikit-learn']}",
         )

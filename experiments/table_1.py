@@ -113,11 +113,9 @@ def _split_1(dataset: datasets.Dataset, name: str, settings: Settings) -> Iterat
             "cross_validated": float(100 * folds.mean()),
         }
     for alpha in ALPHAS:
-        mender = _mender(alpha).fit(split.reference["clean"])
         for root in dict.fromkeys(reading.root for reading in READINGS):
-            mender.set_params(root_rule=root)
             for tau in TAUS if root == "continue" else (0.016,):
-                mended = _mended_at(mender, split.corrupted, tau)
+                mended = _mended(split, "clean", alpha, tau, root)
                 for row in _rows(split, machines, mended):
                     yield {
                         "set": name,
@@ -139,15 +137,12 @@ def _counting_split(
     for reference in _REFERENCES:
         here = {"set": name, "split": number, "reference": reference}
         for alpha in sorted({cell.alpha for cell in cells}):
-            mender = _mender(alpha).fit(split.reference[reference])
             for tau, root in sorted({(cell.tau, cell.root) for cell in cells if cell.alpha == alpha}):
-                mender.set_params(root_rule=root)
-                mended = _mended_at(mender, split.corrupted, tau)
+                mended = _mended(split, reference, alpha, tau, root)
                 for row in _rows(split, machines, mended):
                     yield {**here, "method": "TCS-MAP", **_at(alpha, tau, root), **row}
             if alpha == main.alpha:
-                mender.set_params(imputation="nearest", root_rule=main.root)
-                nearest = _mended_at(mender, split.corrupted, main.tau)
+                nearest = _mended(split, reference, alpha, main.tau, main.root, imputation="nearest")
                 for row in _rows(split, {DEFAULT_C: machines[DEFAULT_C]}, nearest):
                     yield {**here, "method": "TCS-NN", **_at(alpha, main.tau, main.root), **row}
         for n_segments in (4, 16):
@@ -178,14 +173,11 @@ def _at(alpha: float, tau: float, root: str) -> Row:
     return {"alpha": alpha, "tau": tau, "root": root}
 
 
-def _mender(alpha: float) -> TreeMender:
-    return TreeMender.as_published(TAUS[0], alpha=alpha, depth=DEPTH)
-
-
-def _mended_at(mender: TreeMender, rows: NDArray[np.float64], tau: float) -> NDArray[np.float64]:
-    """Mend with another threshold in force, so that one fit serves every tau."""
-    mender.tau_ = tau
-    return np.asarray(mender.mend(rows).repaired)
+def _mended(
+    split: Split, reference: str, alpha: float, tau: float, root: str, imputation: str = "map"
+) -> NDArray[np.float64]:
+    mender = TreeMender.as_published(tau, alpha=alpha, depth=DEPTH, imputation=imputation).set_params(root_rule=root)
+    return np.asarray(mender.fit(split.reference[reference]).mend(split.corrupted).repaired)
 
 
 def _machine(C: float) -> SVC:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
         ParameterError,
         TreemendError,
     )
-    from treemend.mender import Mended, TreeMender, mend
+    from treemend.mender import Mended, TreeMender, mend, tune
 
 __version__ = "0.1.0"
 
@@ -31,6 +31,7 @@ __all__ = [
     "TreemendError",
     "false_alarms",
     "mend",
+    "tune",
 ]
 
 _ROOM_OF = {
@@ -43,6 +44,7 @@ _ROOM_OF = {
     "TreeMender": "mender",
     "TreemendError": "exceptions",
     "mend": "mender",
+    "tune": "mender",
 }
 
 

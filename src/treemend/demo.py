@@ -66,7 +66,7 @@ def main(arguments: list[str] | None = None) -> None:
     rng = np.random.default_rng(0)
     digits = rng.permutation(load_digits().data)
     reference, suspects = digits[:1200], occlude(digits[1200:], rng)
-    mender = TreeMender(false_alarm_rate=options.false_alarm_rate).fit(reference)
+    mender = TreeMender(layout=(_SIDE, _SIDE), false_alarm_rate=options.false_alarm_rate).fit(reference)
     mended = mender.mend(suspects.corrupted)
 
     print(f"{len(reference)} clean digits learnt, {len(suspects.true)} more looked at, half of them occluded")

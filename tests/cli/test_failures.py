@@ -68,9 +68,11 @@ def test_errors_take_one_line_and_name_the_next_step(arguments, model, treemend)
 
 def test_layouts_reach_the_mender(folder, treemend):
     Path("g.toml").write_text('[groups]\nleft = ["s0", "s1"]\n')
-    for option in (["--grid", "4x4"], ["--groups", "g.toml"]):
-        code, _, err = treemend("fit", "clean.csv", "-o", "m", *option)
-        assert code == 0 or "layout must be" in err or "group" in err
+    assert treemend("fit", "clean.csv", "-o", "m", "--grid", "4x4")[0] == 0
+    assert TreeMender.load("m").layout == (4, 4)
+    code, _, err = treemend("fit", "clean.csv", "-o", "n", "--groups", "g.toml")
+    assert code == 2
+    assert "layout" in err
 
 
 def test_force_replaces(model, treemend):
