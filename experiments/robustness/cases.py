@@ -17,7 +17,7 @@ from experiments.robustness.sets import SUBJECTS, Subject, load_rows
 __all__ = ["Case", "draw_case", "to_unit_scales"]
 
 _MOST_TEST = 500
-_QUICK_ROWS = 200
+_QUICK_ROWS = 400
 
 
 @dataclass(frozen=True, eq=False)

@@ -122,5 +122,9 @@ def _cell(found: Sequence[Row], name: str, kind: str) -> Row:
 
 
 def _means(rows: Sequence[Row]) -> Row:
-    keys = ("false_alarms", "detection", "precision", "recall", "quality")
-    return {key: float(np.nanmean([row[key] for row in rows])) for key in keys}
+    """Return means over splits; precision counts only where something was found."""
+    means = {}
+    for key in ("false_alarms", "detection", "precision", "recall", "quality"):
+        known = [row[key] for row in rows if not np.isnan(row[key])]
+        means[key] = float(np.mean(known)) if known else float("nan")
+    return means
