@@ -49,9 +49,9 @@ class Calibration:
             counts[:, node] = self.n_rows - np.searchsorted(usual, radii[:, node], side="left")
         return counts
 
-    def left_out_counts(self) -> NDArray[np.int64]:
-        """Count for the reference rows themselves, each left out of the ranking."""
-        return self.counts(self.radii) - 1
+    def left_out_counts(self, rows: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
+        """Count for the reference rows themselves, all or some, each left out of the ranking."""
+        return self.counts(self.radii if rows is None else self.radii[rows]) - 1
 
     def scores(self, radii: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the scores of section 4, between 0 (as unusual as can be) and 1."""

@@ -35,11 +35,11 @@ def test_mend_with_a_model(model, treemend, frames, expected):
     before, after = (Path(name).read_bytes().splitlines() for name in ("suspect.csv", "out.csv"))
     assert [old == new for old, new in zip(before[1:], after[1:], strict=True)] == (~expected.corrupted).tolist()
     found = json.loads(Path("found.json").read_text())
-    assert found["corrupted_rows"] == expected.corrupted.sum()
-    assert found["cells"] == 320
-    assert found["worst_rows"][0]["where"].startswith("suspect.csv, line ")
-    assert sum(column["cells"] for column in found["hits_by_column"]) == found["corrupted_cells"]
-    assert found["reference"] == {"kind": "model", "rows": 200}
+    assert found["summary"]["totals"]["touched_rows"] == expected.corrupted.sum()
+    assert found["summary"]["totals"]["cells"] == 320
+    assert found["summary"]["rows"][0]["id"].startswith("suspect.csv, line ")
+    assert sum(found["summary"]["attributes"]["found"]) == found["summary"]["totals"]["found_cells"]
+    assert found["reference"] == {"kind": "model", "rows": 200, "set_aside": 0}
     assert sorted(os.listdir()) == sorted(
         ["clean.csv", "suspect.csv", "suspect.parquet", "model.safetensors", "out.csv", "mask.csv", "found.json"]
     )
@@ -96,7 +96,8 @@ def test_a_sample_of_the_table_as_its_reference(folder, treemend, frames):
     code, _, err = treemend("check", "table.csv", "--reference-rows", 100, "--json", "found.json")
     assert code == 1
     assert "a random 100 of 220 rows" in err
-    assert json.loads(Path("found.json").read_text())["reference"]["rows"] <= 100
+    reference = json.loads(Path("found.json").read_text())["reference"]
+    assert reference["rows"] + reference["set_aside"] == 100
 
 
 def test_samples_are_fair():
@@ -106,7 +107,7 @@ def test_samples_are_fair():
         sample, places = np.empty((0, 1)), np.empty(0, dtype=np.int64)
         for first in range(0, 30, 7):
             ranks = np.arange(first, min(30, first + 7))
-            sample, places = learning._sampled(sample, places, ranks[:, None].astype(float), ranks, 6, rng)
+            sample, places = learning._sampled(sample, places, ranks[:, None].astype(float), ranks, first, 6, rng)
         assert np.array_equal(sample[:, 0], places)
         assert len(set(places)) == 6
         counts[places] += 1

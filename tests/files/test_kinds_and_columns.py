@@ -144,7 +144,7 @@ def test_files_that_cannot_be_read(tmp_path):
     (tmp_path / "short.npy").write_bytes((tmp_path / "short.npy").read_bytes()[:-1])
     pq.write_table(pa.table({"a": ["x"]}), tmp_path / "words.parquet")
     pq.write_table(pa.table({"a": [2**60]}), tmp_path / "large.parquet")
-    pq.write_table(pa.table({"a": [1.0, None]}), tmp_path / "nulls.parquet")
+    pq.write_table(pa.table({"a": [1.0, np.inf]}), tmp_path / "infinite.parquet")
     pq.write_table(pa.table({"a": np.arange(1000.0)}), tmp_path / "damaged.parquet", compression="gzip")
     data = bytearray((tmp_path / "damaged.parquet").read_bytes())
     data[40:900] = bytes(860)
@@ -159,7 +159,7 @@ def test_files_that_cannot_be_read(tmp_path):
         "short.npy": "truncated",
         "words.parquet": "'a' holds string, no numbers.*--passthrough",
         "large.parquet": "beyond 2.*--passthrough",
-        "nulls.parquet": "nulls.parquet, row 1, column 'a': nan",
+        "infinite.parquet": "infinite.parquet, row 1, column 'a': inf",
         "damaged.parquet": "damaged",
         "text.parquet": "cannot be read as parquet",
         "text.npz": "cannot be read as npz",

@@ -88,7 +88,6 @@ def test_no_header_other_delimiters_and_streams(tmp_path):
     ("text", "message"),
     [
         ("x,y\n1,2\n3,cat\n", "line 3, column 'y': 'cat' is no number"),
-        ("x,y\n1,2\n3,\n", "line 3, column 'y': an empty cell is no number"),
         ("x,y\n1,2\n3,1_0\n", "line 3, column 'y': '1_0' is no number"),
         ("x,y\n1,2\n\n3,inf\n", "line 4, column 'y': inf is no finite number"),
         ("x,y\n1,2\n3\n", "line 3: 1 cells, where 2 were"),

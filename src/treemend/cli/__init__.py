@@ -4,8 +4,9 @@ Enters: what a person typed. Leaves: files that are whole, a few lines on standa
 ``failures``). Nothing heavy is imported before the words have been understood.
 
 The way through: ``app`` names commands and options; ``parameters`` gathers the mender's parameters; ``learning``
-makes a judge of rows from a model, from clean rows, or from the table itself; ``mending`` sends batches through it;
-``outputs`` keeps files apart and whole; ``summary`` counts; ``talking`` speaks.
+makes a judge of rows from a model, from clean rows, or from the table itself; ``mending`` says what is done in which
+order; ``walking`` sends batches through the judge; ``outputs`` keeps files apart and whole; ``wording`` puts the
+report's summary into lines; ``talking`` speaks.
 """
 
 from treemend.cli.failures import main

@@ -69,6 +69,9 @@ Jobs = Annotated[int | None, typer.Option("--jobs", "-j", metavar="N", help="Num
 Force = Annotated[bool, typer.Option("--force", "-f", help="Replace files that are there already.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
 SummaryFile = Annotated[str | None, typer.Option("--json", metavar="FILE", help="Write what was found as JSON.")]
+ReportFile = Annotated[
+    str | None, typer.Option("--report", metavar="HTML", help="Write a page that shows what was found, and why.")
+]
 
 
 @app.callback(invoke_without_command=True)
@@ -116,6 +119,7 @@ def mend(
     mask: Annotated[
         str | None, typer.Option("--mask", metavar="FILE", help="Write which cells were judged corrupted.")
     ] = None,
+    report: ReportFile = None,
     json: SummaryFile = None,
     columns: Columns = None,
     passthrough: Passthrough = None,
@@ -134,16 +138,17 @@ def mend(
 ) -> None:
     """Repair rows: with a model, with clean rows, or with neither (the table is then its own reference)."""
     from treemend.cli import mending
+    from treemend.cli.wording import sentence
 
     talk = _talk(quiet)
-    summary, _ = mending.mend(
+    summary = mending.mend(
         tuple(suspect),
         mending.Reference(model, tuple(clean or ()), _asked(false_alarm_rate, grid, groups, params, settings, jobs)),
-        mending.Targets(output, mask, json, force),
+        mending.Targets(output, mask, json, report, force),
         _reading(columns, passthrough, delimiter, no_header, array, reference_rows),
         talk,
     )
-    talk.say(f"{'standard output' if output == '-' else output}: {summary.sentence()}")
+    talk.say(f"{'standard output' if output == '-' else output}: {sentence(summary['totals'], filled=True)}")
 
 
 @app.command()
@@ -151,6 +156,7 @@ def check(
     suspect: Suspects,
     model: Model = None,
     clean: Clean = None,
+    report: ReportFile = None,
     json: SummaryFile = None,
     columns: Columns = None,
     passthrough: Passthrough = None,
@@ -169,20 +175,20 @@ def check(
 ) -> None:
     """Look at rows and repair nothing; the exit code is 1 if something was found."""
     from treemend.cli import mending
-    from treemend.cli.failures import FOUND, printable
+    from treemend.cli.failures import FOUND
+    from treemend.cli.wording import sentence, worst_rows
 
-    summary, _ = mending.mend(
+    summary = mending.mend(
         tuple(suspect),
         mending.Reference(model, tuple(clean or ()), _asked(false_alarm_rate, grid, groups, params, settings, jobs)),
-        mending.Targets(summary=json, force=force),
+        mending.Targets(summary=json, report=report, force=force),
         _reading(columns, passthrough, delimiter, no_header, array, reference_rows),
         _talk(quiet),
     )
     if not quiet:
-        typer.echo(summary.sentence())
-        for row in summary.worst_rows()[:10]:
-            typer.echo(printable(f"  {row['where']}: {_listed(row['columns'])}"))
-    if summary.n_rows_found:
+        for line in (sentence(summary["totals"], filled=False), *worst_rows(summary)):
+            typer.echo(line, err="-" in (json, report))
+    if summary["totals"]["touched_rows"]:
         raise typer.Exit(FOUND)
 
 
@@ -201,22 +207,13 @@ def demo(
     false_alarm_rate: Rate = None,
 ) -> None:
     """Repair occluded digits, and draw them."""
-    import importlib.util
+    from treemend.cli.extras import need
 
-    from treemend.exceptions import ParameterError
-
-    if importlib.util.find_spec("matplotlib") is None:
-        raise ParameterError(
-            "The demonstration draws with matplotlib, which is missing. pip install 'treemend[plots]'."
-        )
+    need("matplotlib", "The demonstration", "plots")
     from treemend.demo import main as demonstrate
 
     rate = 0.05 if false_alarm_rate is None else false_alarm_rate
     demonstrate(["--output", output, "--false-alarm-rate", str(rate)])
-
-
-def _listed(columns: list[str]) -> str:
-    return ", ".join(columns[:6]) + (f" and {len(columns) - 6} more" if len(columns) > 6 else "")
 
 
 def _asked(

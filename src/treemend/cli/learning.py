@@ -1,13 +1,13 @@
 """Learning: a judge of rows, from a model file, from clean rows, or from the suspect table itself.
 
 Enters: tables in files, parameters. Leaves: a `Judge`. Reference rows are held in memory; where a limit is given, a
-random sample of them.
+random sample of them. Rows with missing values are no reference rows: they are refused, or left out.
 """
 
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,47 +17,40 @@ from treemend.cli.talking import Talk
 from treemend.exceptions import ColumnsError, InputError
 from treemend.files import FileTable
 from treemend.mender import Mended, TreeMender
-from treemend.tables import columns_difference, read_table
+from treemend.mender.one_table import OWN_REFERENCE, mend_among
+from treemend.tables import columns_difference
 
-__all__ = ["Judge", "Judged", "OwnRows", "from_table_itself", "learnt", "model_columns", "read_reference"]
+__all__ = ["Judge", "from_table_itself", "learnt", "model_columns", "read_reference"]
 
 OWN_REFERENCE_ROWS = 20_000
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
-    """What was found in rows: repaired values and the mask, both rows x columns looked at."""
-
-    filled: NDArray[np.float64]
-    mask: NDArray[np.bool_]
-
-
-@dataclass(frozen=True, eq=False)
-class OwnRows:
-    """Rows of the suspect table that are its reference too: each was judged by the others."""
-
-    rows: NDArray[np.int64]
-    judged: Judged
-
-
-@dataclass(frozen=True, eq=False)
 class Judge:
-    """A mender, the names under which it knows columns, and rows that it must not judge itself."""
+    """Who judges rows.
+
+    Attributes
+    ----------
+    mender : TreeMender
+    names : tuple of str or None
+        The names under which it knows columns.
+    own : ndarray of int or None
+        Rows of the suspect table that are the mender's reference too, in its order: each is judged by the others.
+    """
 
     mender: TreeMender
     names: tuple[str, ...] | None
-    own: OwnRows | None = field(default=None)
+    own: NDArray[np.int64] | None = None
 
-    def judge(self, values: NDArray[np.float64], first: int) -> Judged:
+    def judge(self, values: NDArray[np.float64], first: int) -> Mended:
         """Judge rows, of which the first is row ``first`` of the table."""
-        judged = _as_arrays(self.mender.mend(named_rows(values, self.names)))
+        rows = named_rows(values, self.names)
         if self.own is None:
-            return judged
-        begin, end = np.searchsorted(self.own.rows, [first, first + len(values)])
-        places = self.own.rows[begin:end] - first
-        judged.filled[places] = self.own.judged.filled[begin:end]
-        judged.mask[places] = self.own.judged.mask[begin:end]
-        return judged
+            return self.mender.mend(rows)
+        begin, end = np.searchsorted(self.own, [first, first + len(values)])
+        places = np.full(len(values), -1)
+        places[self.own[begin:end] - first] = np.arange(begin, end)
+        return mend_among(self.mender, rows, places)
 
 
 def learnt(
@@ -84,18 +77,19 @@ def from_table_itself(
     names: tuple[str, ...] | None,
     talk: Talk,
 ) -> Judge:
-    """Take rows of the suspect table as the reference, each judged by the others."""
-    given: dict[str, Any] = {"clean_reference": True, "incomplete_reference": "drop"} | parameters
-    with _said(talk):
-        mender = TreeMender(**given)
-        mended = mender.fit_mend(named_rows(values, names))
-    return Judge(mender, names, OwnRows(rows, _as_arrays(mended)))
+    """Take rows of the suspect table as the reference, as `treemend.mend` does: corrupted ones are set aside."""
+    mender = learnt(OWN_REFERENCE | parameters, values, names, talk)
+    if len(mender.set_aside_):
+        talk.say(f"{len(mender.set_aside_)} of {len(rows)} reference rows look overwritten and were set aside")
+    return Judge(mender, names, np.delete(rows, mender.set_aside_))
 
 
 def read_reference(
-    table: FileTable, chosen: tuple[int, ...], limit: int | None, talk: Talk
+    table: FileTable, chosen: tuple[int, ...], limit: int | None, talk: Talk, *, drop_incomplete: bool
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Read reference rows, or a random sample of at most ``limit`` of them, in the order of the table.
+
+    Rows with missing values are left out with ``drop_incomplete``, and an `InputError` without.
 
     Returns
     -------
@@ -107,23 +101,31 @@ def read_reference(
     kept: list[NDArray[np.float64]] = []
     places = np.empty(0, dtype=np.int64)
     sample = np.empty((0, len(chosen)))
-    n_rows = 0
+    names = tuple(table.names[column] for column in chosen)
+    n_rows = n_complete = 0
     with talk.progress(f"reading {table.label}") as tell:
         for batch, share in table.batches(chosen):
-            ranks = np.arange(n_rows, n_rows + len(batch.values))
+            if not drop_incomplete:
+                batch.check_complete(names)
+            complete = np.flatnonzero(~np.isnan(batch.values).any(axis=1))
+            values, ranks = batch.values[complete], n_rows + complete
             if limit is None:
-                kept.append(batch.values)
+                kept.append(values)
                 places = np.concatenate([places, ranks])
             else:
-                sample, places = _sampled(sample, places, batch.values, ranks, limit, rng)
+                sample, places = _sampled(sample, places, values, ranks, n_complete, limit, rng)
             n_rows += len(batch.values)
+            n_complete += len(values)
             tell(share, n_rows)
-    if n_rows == 0:
-        raise InputError(f"{table.label} has no rows. Give a table with rows.")
+    if n_complete == 0:
+        without = " without missing values" if n_rows else ""
+        raise InputError(f"{table.label} has no rows{without}. Give a table with such rows.")
+    if n_complete < n_rows:
+        talk.say(f"{table.label}: {n_rows - n_complete} rows with missing values were left out of the reference")
     if limit is None:
         return np.concatenate(kept), places
-    if n_rows > limit:
-        talk.say(f"{table.label}: a random {limit} of {n_rows} rows serve as the reference")
+    if n_complete > limit:
+        talk.say(f"{table.label}: a random {limit} of {n_complete} rows serve as the reference")
     order = np.argsort(places)
     return sample[order], places[order]
 
@@ -156,23 +158,20 @@ def named_rows(values: NDArray[np.float64], names: tuple[str, ...] | None) -> An
     return pyarrow.table(dict(zip(names, np.ascontiguousarray(values.T), strict=True)))
 
 
-def _as_arrays(mended: Mended) -> Judged:
-    return Judged(read_table(mended.repaired).values, read_table(mended.mask).values.astype(bool))
-
-
 def _sampled(
     sample: NDArray[np.float64],
     places: NDArray[np.int64],
     values: NDArray[np.float64],
     ranks: NDArray[np.int64],
+    n_before: int,
     limit: int,
     rng: np.random.Generator,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Go on with a sample in which every row so far is equally likely."""
+    """Go on with a sample in which every row so far, of which there were ``n_before``, is equally likely."""
     free = max(0, limit - len(sample))
     sample = np.concatenate([sample, values[:free]])
     places = np.concatenate([places, ranks[:free]])
-    seats = rng.integers(0, ranks[free:] + 1)
+    seats = rng.integers(0, n_before + np.arange(free, len(values)) + 1)
     for late in np.flatnonzero(seats < limit):
         sample[seats[late]] = values[free + late]
         places[seats[late]] = ranks[free + late]

@@ -1,9 +1,8 @@
 """The commands' work: fit, mend, check, each a walk over batches.
 
-Enters: what was asked, as plain values. Leaves: files, and a summary.
+Enters: what was asked, as plain values. Leaves: files, and a summary, from which ``--json`` and ``--report`` are made.
 """
 
-import json
 import os
 import shutil
 import tempfile
@@ -12,11 +11,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
-
-import numpy as np
+from typing import Any
 
 import treemend
+from treemend.cli.extras import need
+from treemend.cli.failures import printable
 from treemend.cli.learning import (
     OWN_REFERENCE_ROWS,
     Judge,
@@ -27,13 +26,14 @@ from treemend.cli.learning import (
 )
 from treemend.cli.outputs import Outputs
 from treemend.cli.parameters import Asked, gathered
-from treemend.cli.summary import Summary
 from treemend.cli.talking import Talk
+from treemend.cli.walking import Targets, walk
 from treemend.exceptions import ParameterError
-from treemend.files import FileTable, choose_columns, kind_of, open_table, open_writer
-from treemend.files.arrays import ArrayRows
+from treemend.files import FileTable, choose_columns, kind_of, open_table
 from treemend.files.kinds import STANDARD_STREAM
 from treemend.mender import TreeMender
+from treemend.mender.one_table import OWN_REFERENCE
+from treemend.report import as_html, as_json
 
 __all__ = ["Reading", "Reference", "Targets", "fit", "mend"]
 
@@ -73,16 +73,6 @@ class Reference:
     asked: Asked = field(default_factory=Asked)
 
 
-@dataclass(frozen=True)
-class Targets:
-    """What is to be written."""
-
-    output: str | None = None
-    mask: str | None = None
-    summary: str | None = None
-    force: bool = False
-
-
 def fit(paths: tuple[str, ...], model: str, asked: Asked, reading: Reading, talk: Talk, *, force: bool) -> None:
     """Learn from clean rows and write a model file."""
     parameters = _parameters(asked)
@@ -100,10 +90,12 @@ def fit(paths: tuple[str, ...], model: str, asked: Asked, reading: Reading, talk
 
 def mend(
     paths: tuple[str, ...], reference: Reference, targets: Targets, reading: Reading, talk: Talk
-) -> tuple[Summary, dict[str, Any]]:
-    """Judge all rows, write what is to be written, and return what was found."""
+) -> dict[str, Any]:
+    """Judge all rows, write what is to be written, and return the report's summary of what was found."""
     begun = time.monotonic()
     _check_reference(reference, paths)
+    if targets.report:
+        need("plotly", "The report", "report")
     for target in (targets.output, targets.mask):
         if target is not None:
             kind_of(target, reading.delimiter)
@@ -113,65 +105,30 @@ def mend(
         table = reading.table(paths, spooled)
         inputs = [*table.paths, *reference.clean, *([reference.model] if reference.model else [])]
         outputs = stack.enter_context(Outputs(inputs, force=targets.force))
-        files = {path: outputs.open(path) for path in (targets.output, targets.mask, targets.summary) if path}
+        files = {path: outputs.open(path) for path in targets.paths}
         judge, chosen, kind = _judge(table, reference, reading, talk)
-        summary = _walk(table, chosen, judge, targets, files, reading, talk)
-        told = {
-            "treemend": treemend.__version__,
-            "input": list(paths),
-            "output": targets.output,
-            "reference": {"kind": kind, "rows": len(judge.mender.reference_)},
-            "tau": judge.mender.tau_,
-            "reference_rate": judge.mender.reference_rate_,
-            "parameters": judge.mender.get_params(deep=False),
-            "seconds": round(time.monotonic() - begun, 3),
-            **summary.as_dict(),
-        }
+        summary = walk(table, chosen, judge, targets, files, reading.delimiter, talk)
+        if targets.report:
+            page = as_html(summary, f"treemend report: {printable(table.label)}")
+            files[targets.report].write(page.encode("utf-8", "backslashreplace"))
         if targets.summary:
-            text = json.dumps(told, indent=2, ensure_ascii=False, default=str)
-            files[targets.summary].write(text.encode("utf-8", "surrogateescape") + b"\n")
+            told = {
+                "treemend": treemend.__version__,
+                "input": list(paths),
+                "output": targets.output,
+                "reference": {
+                    "kind": kind,
+                    "rows": len(judge.mender.reference_),
+                    "set_aside": len(judge.mender.set_aside_),
+                },
+                "tau": judge.mender.tau_,
+                "reference_rate": judge.mender.reference_rate_,
+                "parameters": judge.mender.get_params(deep=False),
+                "seconds": round(time.monotonic() - begun, 3),
+                "summary": summary,
+            }
+            files[targets.summary].write(as_json(told).encode("ascii") + b"\n")
         outputs.publish()
-    return summary, told
-
-
-def _walk(
-    table: FileTable,
-    chosen: tuple[int, ...],
-    judge: Judge,
-    targets: Targets,
-    files: dict[str, BinaryIO],
-    reading: Reading,
-    talk: Talk,
-) -> Summary:
-    """Send all batches through the judge and on into the files."""
-    names = tuple(table.names[column] for column in chosen)
-    summary = Summary(names)
-    writers = []
-    if targets.output:
-        repaired = open_writer(
-            targets.output,
-            files[targets.output],
-            table.names,
-            named=table.named,
-            like=table.sources[0],
-            delimiter=reading.delimiter,
-        )
-        writers.append(repaired)
-    if targets.mask:
-        masks = open_writer(targets.mask, files[targets.mask], names, named=table.named, delimiter=reading.delimiter)
-        writers.append(masks)
-    with talk.progress(f"mending {table.label}") as tell:
-        for batch, share in table.batches(chosen):
-            judged = judge.judge(batch.values, summary.n_rows)
-            if targets.output:
-                repaired.write(batch.rows, chosen, judged.filled, judged.mask)
-            if targets.mask:
-                nothing = np.zeros((len(judged.mask), 0))
-                masks.write(ArrayRows(judged.mask), (), nothing, nothing.astype(bool))
-            summary.add(batch, judged.mask)
-            tell(share, summary.n_rows)
-    for writer in writers:
-        writer.close()
     return summary
 
 
@@ -192,14 +149,16 @@ def _judge(table: FileTable, reference: Reference, reading: Reading, talk: Talk)
     names = tuple(table.names[column] for column in chosen) if table.named else None
     talk.say("no model and no clean rows given: the table serves as its own reference, each row judged by the others")
     limit = reading.reference_rows or OWN_REFERENCE_ROWS
-    values, rows = read_reference(table, chosen, limit, talk)
+    drop = _drops_incomplete(OWN_REFERENCE | parameters)
+    values, rows = read_reference(table, chosen, limit, talk, drop_incomplete=drop)
     return from_table_itself(parameters, values, rows, names, talk), chosen, "the table itself"
 
 
 def _learn_from(table: FileTable, parameters: dict[str, Any], reading: Reading, talk: Talk) -> TreeMender:
     """Learn from the chosen columns; the others are remembered as passed through."""
     chosen = reading.chosen(table)
-    values, _ = read_reference(table, chosen, reading.reference_rows, talk)
+    drop = _drops_incomplete(parameters)
+    values, _ = read_reference(table, chosen, reading.reference_rows, talk, drop_incomplete=drop)
     names = tuple(table.names[column] for column in chosen) if table.named else None
     mender = learnt(parameters, values, names, talk)
     others = [name for position, name in enumerate(table.names) if position not in set(chosen)]
@@ -209,6 +168,10 @@ def _learn_from(table: FileTable, parameters: dict[str, Any], reading: Reading, 
 def _parameters(asked: Asked) -> dict[str, Any]:
     known = [name for name in TreeMender().get_params(deep=False) if name != "passthrough"]
     return gathered(asked, known)
+
+
+def _drops_incomplete(parameters: dict[str, Any]) -> bool:
+    return bool(parameters.get("incomplete_reference") == "drop")
 
 
 def _names_of(mender: TreeMender) -> tuple[str, ...] | None:

@@ -53,6 +53,9 @@ class Outputs:
     def open(self, path: str) -> BinaryIO:
         """Open an output for writing."""
         if path == STANDARD_STREAM:
+            if STANDARD_STREAM in self._taken:
+                raise OutputError("Standard output can take only one of the outputs. Give a file for the others.")
+            self._taken[STANDARD_STREAM] = "an output"
             return cast(BinaryIO, sys.stdout.buffer)
         self.claim(path)
         whole = WholeFile(path, replace=self._force)

@@ -16,6 +16,7 @@ from pyarrow import ipc, parquet
 
 from treemend.exceptions import InputError
 from treemend.files.batches import Batch, Rows, batch_length
+from treemend.files.text import number_of
 
 __all__ = ["ArrowRows", "ArrowSource", "ArrowWriter"]
 
@@ -184,7 +185,7 @@ def _repaired(rows: Rows, column: int, filled: NDArray[np.float64], mask: NDArra
 def _as_float64(rows: Rows, column: int) -> NDArray[np.float64]:
     given = rows.arrow(column)
     if pyarrow.types.is_string(given.type):
-        return np.array([float(text) for text in rows.texts(column)], dtype=np.float64)
+        return np.array([number_of(text) for text in rows.texts(column)], dtype=np.float64)
     return np.asarray(given.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 

@@ -49,6 +49,7 @@ class Batch:
     Attributes
     ----------
     values : ndarray of float64, rows x chosen columns
+        NaN where a value is missing.
     rows : Rows
         All columns, as they stood in the file.
     place : callable
@@ -62,15 +63,25 @@ class Batch:
     place: Callable[[int], str]
     done: float
 
-    def check_finite(self, names: tuple[str, ...]) -> None:
-        """Refuse NaN and infinity, by file and line."""
-        wrong = ~np.isfinite(self.values)
-        if wrong.any():
-            row, column = (int(index[0]) for index in np.nonzero(wrong))
-            raise InputError(
-                f"{self.place(row)}, column {names[column]!r}: {self.values[row, column]} is no finite number. Drop "
-                "such rows or fill the cells first."
-            )
+    def check_not_infinite(self, names: tuple[str, ...]) -> None:
+        """Refuse infinity, by file and line; NaN stands for a missing value."""
+        self._refuse(
+            np.isinf(self.values), names, "is no finite number. Drop such rows, or empty the cells to have them filled."
+        )
+
+    def check_complete(self, names: tuple[str, ...]) -> None:
+        """Refuse missing values, by file and line."""
+        self._refuse(
+            np.isnan(self.values),
+            names,
+            "stands for a missing value, and reference rows must be complete. Fill the cell, or leave such rows out "
+            "with --set incomplete_reference=drop.",
+        )
+
+    def _refuse(self, cells: NDArray[np.bool_], names: tuple[str, ...], reason: str) -> None:
+        if cells.any():
+            row, column = (int(index[0]) for index in np.nonzero(cells))
+            raise InputError(f"{self.place(row)}, column {names[column]!r}: {self.values[row, column]} {reason}")
 
 
 class Source(Protocol):

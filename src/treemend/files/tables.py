@@ -55,7 +55,7 @@ class FileTable:
         names = tuple(self.names[column] for column in chosen)
         for index, source in enumerate(self.sources):
             for batch in source.batches(chosen):
-                batch.check_finite(names)
+                batch.check_not_infinite(names)
                 yield batch, (index + batch.done) / len(self.sources)
 
 

@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 
 from treemend.exceptions import InputError
 
-__all__ = ["TextRows", "quoted", "raw_cells", "unquoted"]
+__all__ = ["TextRows", "number_of", "quoted", "raw_cells", "unquoted"]
+
+_MISSING = frozenset({"", "na", "n/a", "null", "none"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +48,7 @@ class TextRows:
     def array(self) -> NDArray[Any]:
         """Return the cells as numbers."""
         try:
-            return np.array([[float(unquoted(cell)) for cell in cells] for cells in self.cells], dtype=np.float64)
+            return np.array([[number_of(unquoted(cell)) for cell in cells] for cells in self.cells], dtype=np.float64)
         except ValueError as error:
             raise InputError(f"A table with texts cannot become an array: {error}. Write CSV or Parquet.") from None
 
@@ -76,6 +78,22 @@ def raw_cells(content: str, delimiter: str) -> list[str] | None:
             return [*cells, content[begin:]]
         cells.append(content[begin:stop])
         begin = stop + len(delimiter)
+
+
+def number_of(text: str) -> float:
+    """Return a cell's number; NaN where nothing stands, or one of the usual words for that.
+
+    Examples
+    --------
+    >>> number_of(" 1.5"), number_of(""), number_of("NA")
+    (1.5, nan, nan)
+    """
+    text = text.strip()
+    if text.lower() in _MISSING:
+        return float("nan")
+    if "_" in text:
+        raise ValueError(f"could not convert string to float: {text!r}")
+    return float(text)
 
 
 def unquoted(cell: str) -> str:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from treemend.exceptions import InputError
 from treemend.files.batches import Batch, batch_length
-from treemend.files.text import TextRows, raw_cells, unquoted
+from treemend.files.text import TextRows, number_of, raw_cells, unquoted
 
 __all__ = ["TextSource"]
 
@@ -178,14 +178,12 @@ class _Conversion:
     def _number(self, cell: str, name: str, place: str) -> float:
         text = unquoted(cell.lstrip(_MARK)).strip()
         try:
-            if "_" not in text:
-                return float(text)
+            return number_of(text)
         except ValueError:
-            pass
-        shown = repr(text[:40]) if text else "an empty cell"
-        raise InputError(
-            f"{place}, column {name!r}: {shown} is no number. Correct it, or keep the column out with --passthrough."
-        )
+            raise InputError(
+                f"{place}, column {name!r}: {text[:40]!r} is no number. Correct it, or keep the column out with "
+                "--passthrough."
+            ) from None
 
 
 def _append_blank(lines: list[str], blank: str) -> None:

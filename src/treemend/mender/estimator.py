@@ -469,6 +469,10 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         own[learnt] = np.arange(np.count_nonzero(learnt))
         return self._mend(table, rows, left_out=own, n_draws=n_draws)
 
+    def _mend_among(self, X: Any, own: NDArray[np.int64]) -> Mended:
+        """Mend rows of which some are rows of ``reference_``: ``own`` says which, -1 for none; these are left out."""
+        return self._mend(*self._suspects(X), left_out=own)
+
     def _mend(
         self,
         table: tables.Table,

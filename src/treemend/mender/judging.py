@@ -43,7 +43,7 @@ def node_counts(
     if left_out is not None:
         known = left_out >= 0
         counts = np.empty((len(rows), workshop.tree.n_nodes), dtype=np.int64)
-        counts[known] = workshop.calibration.left_out_counts()[left_out[known]]
+        counts[known] = workshop.calibration.left_out_counts(left_out[known])
         counts[~known] = node_counts(workshop, rows[~known])
         return counts
     settings = workshop.settings

@@ -1,14 +1,20 @@
 """One table, nothing known of it: its rows are each other's reference.
 
-Enters: a table, some of its rows corrupted, some values missing. Leaves: a `Mended`.
+Enters: a table, some of its rows corrupted, some values missing; at once, or batch by batch after a mender has learnt
+from a sample of it. Leaves: a `Mended`.
 """
 
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from treemend.mender.estimator import TreeMender
 from treemend.mender.result import Mended
 
-__all__ = ["mend"]
+__all__ = ["OWN_REFERENCE", "mend", "mend_among"]
+
+OWN_REFERENCE: dict[str, Any] = {"clean_reference": True, "incomplete_reference": "drop"}
 
 
 def mend(table: Any, *, n_draws: int = 0, **parameters: Any) -> Mended:
@@ -39,5 +45,27 @@ def mend(table: Any, *, n_draws: int = 0, **parameters: Any) -> Mended:
     >>> int(mended.corrupted[:30].sum()), bool(mended.corrupted[30:].mean() < 0.1)
     (30, True)
     """
-    given: dict[str, Any] = {"clean_reference": True, "incomplete_reference": "drop"} | parameters
-    return TreeMender(**given).fit_mend(table, n_draws=n_draws)
+    return TreeMender(**OWN_REFERENCE | parameters).fit_mend(table, n_draws=n_draws)
+
+
+def mend_among(mender: TreeMender, rows: Any, own: NDArray[np.int64]) -> Mended:
+    """Mend some rows of the table that a mender learnt from.
+
+    Parameters
+    ----------
+    mender : TreeMender
+        Fitted to the table, or to a sample of it.
+    rows : array-like or data frame, rows x attributes
+    own : ndarray of int, one a row
+        Which row of ``mender.reference_`` a row is; it is then judged by the others. -1 for rows that are none.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> table = rng.normal(size=(100, 8))
+    >>> mender = TreeMender().fit(table)
+    >>> some = mend_among(mender, table[20:30], np.arange(20, 30))
+    >>> bool(np.all(some.mask == mender.fit_mend(table).mask[20:30]))
+    True
+    """
+    return mender._mend_among(rows, own)

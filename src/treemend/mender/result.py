@@ -15,6 +15,7 @@ from treemend.exceptions import InputError
 
 if TYPE_CHECKING:
     from treemend.mender.evidence import Evidence
+    from treemend.report import Findings
 
 __all__ = ["Mended"]
 
@@ -71,12 +72,22 @@ class Mended:
         """
         from treemend.report import summarise
 
+        return summarise(self.findings())
+
+    def findings(self, *, in_detail: bool = True) -> "Findings":
+        """Return what was found as plain arrays, for `treemend.report.Gathering` and for plots.
+
+        Parameters
+        ----------
+        in_detail : bool, default=True
+            Whether rows and nodes have scores, which are made again.
+        """
         if self._evidence is None:
             raise InputError(
                 "A report needs to know how the rows were mended, and this Mended was made without that. Take the one "
                 "that TreeMender.mend returns."
             )
-        return summarise(self._evidence.findings())
+        return self._evidence.findings(in_detail=in_detail)
 
     def _repr_html_(self) -> str:
         from treemend.report import fragment, summarise

@@ -6,8 +6,8 @@ words (`summarise`, `Gathering`), and its forms: one HTML file that needs nothin
 """
 
 from treemend.report.findings import Findings
-from treemend.report.forms import as_json, write_html, write_json
+from treemend.report.forms import as_html, as_json, write_html, write_json
 from treemend.report.fragment import fragment
 from treemend.report.gathering import Gathering, summarise
 
-__all__ = ["Findings", "Gathering", "as_json", "fragment", "summarise", "write_html", "write_json"]
+__all__ = ["Findings", "Gathering", "as_html", "as_json", "fragment", "summarise", "write_html", "write_json"]

@@ -5,6 +5,7 @@ number. Leaves: the summary, a dict of plain values that is the same for any bat
 from it and from nothing else.
 """
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -151,7 +152,7 @@ class Gathering:
     def _start(self, findings: Findings) -> None:
         n_features = findings.tree.n_features
         names = _names(findings)
-        self._first = findings
+        self._first = _without_rows(findings)
         self._names = [names[column] for column in findings.tree.order]
         self._places = np.unique(np.linspace(0, n_features - 1, min(n_features, _MOST_PLACES)).astype(np.int64))
         numbers = 3 * len(self._places) + findings.tree.n_nodes
@@ -181,6 +182,22 @@ class Gathering:
                 if self._hits[place]
             ],
         }
+
+
+def _without_rows(findings: Findings) -> Findings:
+    """Return what holds for all batches, so that the rows of the first one need not be kept."""
+    none = findings.before[:0].copy()
+    return replace(
+        findings,
+        before=none,
+        after=none,
+        mask=none.astype(bool),
+        missing=None,
+        spread=None,
+        row_scores=None,
+        row_ids=None,
+        node_scores=None,
+    )
 
 
 def _names(findings: Findings) -> list[str]:

@@ -1,0 +1,195 @@
+import importlib.util
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from tests.cli.conftest import NAMES
+
+import treemend as package
+from treemend import TreeMender
+from treemend.report import as_html
+
+pytest.importorskip("plotly")
+
+
+def told(path="found.json"):
+    return json.loads(Path(path).read_text())
+
+
+def test_report_and_json_are_one_summary(model, treemend, frames):
+    code, out, _ = treemend(
+        "mend", "suspect.csv", "-m", model, "-o", "out.csv", "--report", "report.html", "--json", "found.json"
+    )
+    assert (code, out) == (0, "")
+    found = told()
+    summary, page = found["summary"], Path("report.html").read_text()
+    assert page == as_html(summary, "treemend report: suspect.csv")
+    alone = TreeMender().fit(frames[0]).mend(frames[1][NAMES]).summary()
+    for row in alone["rows"]:
+        row["id"] = f"suspect.csv, line {row['row'] + 2}"
+    assert summary == json.loads(json.dumps(alone))
+    assert {"treemend", "input", "output", "reference", "parameters", "tau", "reference_rate", "seconds"} < set(found)
+
+
+def test_batches_make_no_difference(model, treemend, monkeypatch):
+    from treemend.files import batches
+
+    for cells, name in ((1_000_000, "one"), (17 * 3, "many")):
+        monkeypatch.setattr(batches, "_CELLS", cells)
+        assert treemend("check", "suspect.parquet", "-m", model, "--json", name, "-q")[0] == 1
+    assert told("one")["summary"] == told("many")["summary"]
+
+
+def test_check_writes_a_report_and_nothing_else(model, treemend):
+    before = set(Path().iterdir())
+    assert treemend("check", "suspect.csv", "-m", model, "--report", "r.html")[0] == 1
+    assert {path.name for path in set(Path().iterdir()) - before} == {"r.html"}
+    code, out, err = treemend("check", "suspect.csv", "-m", model, "--json", "-")
+    assert code == 1
+    assert json.loads(out)["summary"]["totals"]["rows"] == 20
+    assert "rows hold something overwritten" in err
+
+
+def test_the_report_is_an_output_like_others(model, treemend):
+    Path("r.html").write_text("mine")
+    common = ("mend", "suspect.csv", "-m", model, "-o", "o.csv")
+    code, _, err = treemend(*common, "--report", "r.html")
+    assert code == 5
+    assert "give --force" in err
+    assert not Path("o.csv").exists()
+    assert Path("r.html").read_text() == "mine"
+    assert treemend(*common, "--report", "o.csv")[0] == 5
+    assert treemend(*common, "--report", "suspect.csv", "--force")[0] == 5
+    assert treemend(*common[:-1], "-", "--report", "-")[0] == 5
+    assert treemend(*common, "--report", "r.html", "--force")[0] == 0
+    assert Path("r.html").read_text().startswith("<!doctype html>")
+
+
+def test_without_plotly_nothing_begins(folder, treemend, monkeypatch):
+    found = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "plotly" else found(name))
+    code, out, err = treemend("mend", "absent.csv", "-m", "absent", "-o", "o.csv", "--report", "r.html")
+    assert (code, out) == (2, "")
+    assert err == "treemend: The report needs plotly, which is missing. pip install 'treemend[report]'.\n"
+    assert not Path("o.csv").exists()
+
+
+def test_grids_show_images(folder, treemend):
+    code, _, _ = treemend(
+        "mend", "suspect.csv", "--clean", "clean.csv", "--grid", "4x4", "-o", "o.csv", "--json", "j", "--report", "r"
+    )
+    assert code == 0
+    assert told("j")["summary"]["grid"] == [4, 4]
+    assert told("j")["parameters"]["layout"] == [4, 4]
+
+
+def test_names_and_formulas_do_no_harm(folder, treemend, frames):
+    odd = {"s9": "<script>alert(1)</script>", "s10": '"><img src=x onerror=alert(1)>', "s11": "{{data}}"}
+    frames[0].rename(columns=odd).to_csv("c.csv", index=False)
+    suspect = frames[1].rename(columns=odd)
+    suspect.insert(3, "text", "=1+1")
+    suspect.to_csv("<b>s.csv", index=False)
+    code, _, _ = treemend("mend", "<b>s.csv", "--clean", "c.csv", "-o", "o.csv", "--report", "r.html", "--json", "j")
+    assert code == 0
+    page = Path("r.html").read_text()
+    assert "<script>alert" not in page
+    assert "<img" not in re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
+    assert "<b>s.csv" not in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+    repaired = pd.read_csv("o.csv")
+    assert (repaired["text"] == "=1+1").all()
+    assert repaired.columns.tolist() == suspect.columns.tolist()
+
+
+def holed(frame):
+    """Return rows with empty cells, NaN and NA in rows 3 and 4, as CSV text."""
+    lines = frame.to_csv(index=False).splitlines()
+    for row, column, word in ((3, 2, ""), (4, 5, "NaN"), (4, 6, "NA")):
+        cells = lines[row + 1].split(",")
+        cells[column] = word
+        lines[row + 1] = ",".join(cells)
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "npy"])
+def test_missing_cells_are_filled_and_counted_apart(ending, model, treemend, frames):
+    Path("holes.csv").write_text(holed(frames[1][NAMES]))
+    values = frames[1][NAMES].to_numpy(copy=True)
+    values[3, 2] = values[4, 5] = values[4, 6] = np.nan
+    expected = TreeMender().fit(frames[0]).mend(pd.DataFrame(values, columns=NAMES))
+    code, _, err = treemend(
+        "mend", "holes.csv", "-m", model, "-o", f"o.{ending}", "--mask", "m.npy", "--json", "found.json"
+    )
+    assert code == 0
+    assert err.endswith("; 3 missing cells filled\n")
+    readers = {"csv": pd.read_csv, "parquet": pd.read_parquet, "npy": np.load}
+    assert np.array_equal(readers[ending](f"o.{ending}"), expected.repaired)
+    assert np.array_equal(np.load("m.npy"), expected.mask)
+    totals = told()["summary"]["totals"]
+    assert totals["missing_cells"] == 3
+    assert totals["found_cells"] == np.asarray(expected.mask).sum()
+
+
+def test_missing_cells_of_parquet(model, treemend, frames):
+    frame = frames[1].copy()
+    frame.loc[3, "s2"] = None
+    frame.to_parquet("holes.parquet")
+    code, out, _ = treemend("check", "holes.parquet", "-m", model)
+    assert code == 1
+    assert out.splitlines()[0].endswith("; 1 missing cell")
+    assert treemend("mend", "holes.parquet", "-m", model, "-o", "o.parquet", "-q")[0] == 0
+    assert pd.read_parquet("o.parquet")[NAMES].notna().all(axis=None)
+
+
+def test_missing_cells_in_the_reference_are_refused_or_dropped(folder, treemend, frames):
+    Path("holes.csv").write_text(holed(frames[0]))
+    for arguments in (("fit", "holes.csv", "-o", "m"), ("mend", "suspect.csv", "--clean", "holes.csv", "-o", "o.csv")):
+        code, _, err = treemend(*arguments)
+        assert code == 3
+        assert "holes.csv, line 5, column 's2'" in err
+        assert "--set incomplete_reference=drop" in err
+        assert treemend(*arguments, "--set", "incomplete_reference=drop")[0] == 0
+    assert len(TreeMender.load("m").reference_) == 198
+
+
+def own_table(frames):
+    return pd.concat([frames[1][NAMES], frames[0]], ignore_index=True)
+
+
+def test_the_table_itself_goes_the_way_of_treemend_mend(folder, treemend, frames, monkeypatch):
+    from treemend.files import batches
+
+    monkeypatch.setattr(batches, "_CELLS", 16 * 50)
+    Path("t.csv").write_text(holed(own_table(frames)))
+    expected = package.mend(pd.read_csv("t.csv"))
+    code, _, err = treemend("mend", "t.csv", "-o", "o.csv", "--json", "found.json", "--report", "r.html")
+    assert code == 0
+    assert "t.csv: 2 rows with missing values were left out of the reference" in err
+    assert "reference rows look overwritten and were set aside" in err
+    assert np.array_equal(pd.read_csv("o.csv"), expected.repaired)
+    reference = told()["reference"]
+    assert reference["kind"] == "the table itself"
+    assert reference["rows"] + reference["set_aside"] == 218
+    assert told()["summary"]["totals"] == expected.summary()["totals"]
+
+
+def test_rows_outside_the_sample_are_fresh_rows(folder, treemend, frames):
+    table = own_table(frames)
+    table.to_parquet("t.parquet")
+    assert treemend("mend", "t.parquet", "-o", "o.parquet", "--reference-rows", 120, "--json", "found.json")[0] == 0
+    assert told()["reference"]["rows"] + told()["reference"]["set_aside"] == 120
+    corrupted = (pd.read_parquet("o.parquet") != table).any(axis=1)
+    assert corrupted[1]
+    assert corrupted[7]
+    assert corrupted.mean() < 0.3
+
+
+def test_a_table_without_rows(model, treemend):
+    Path("none.csv").write_text(",".join(NAMES) + "\n")
+    code, _, err = treemend("mend", "none.csv", "-m", model, "-o", "o.csv", "--report", "r.html", "--json", "j")
+    assert code == 0
+    assert "nothing found in 0 rows" in err
+    assert told("j")["summary"]["headline"] == "There was no row to look at."
