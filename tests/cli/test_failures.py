@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.cli.conftest import NAMES
 
 from treemend.cli import failures
 from treemend.exceptions import InputError, ModelFileError, OutputError, ParameterError
@@ -67,12 +68,12 @@ def test_errors_take_one_line_and_name_the_next_step(arguments, model, treemend)
 
 
 def test_layouts_reach_the_mender(folder, treemend):
-    Path("g.toml").write_text('[groups]\nleft = ["s0", "s1"]\n')
-    assert treemend("fit", "clean.csv", "-o", "m", "--grid", "4x4")[0] == 0
-    assert TreeMender.load("m").layout == (4, 4)
-    code, _, err = treemend("fit", "clean.csv", "-o", "n", "--groups", "g.toml")
-    assert code == 2
-    assert "layout" in err
+    halves = {"left": NAMES[:8], "right": NAMES[8:]}
+    Path("g.toml").write_text("[groups]\n" + "".join(f"{name} = {columns}\n" for name, columns in halves.items()))
+    for option, layout in ((["--grid", "4x4"], (4, 4)), (["--groups", "g.toml"], halves)):
+        assert treemend("fit", "clean.csv", "-o", "m", "--force", *option)[0] == 0
+        loaded = TreeMender.load("m").layout
+        assert (loaded if isinstance(loaded, dict) else tuple(loaded)) == layout
 
 
 def test_force_replaces(model, treemend):

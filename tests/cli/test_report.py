@@ -104,6 +104,14 @@ def test_names_and_formulas_do_no_harm(folder, treemend, frames):
     assert repaired.columns.tolist() == suspect.columns.tolist()
 
 
+def test_clean_rows_need_not_have_what_is_passed_through(folder, treemend):
+    common = ("mend", "suspect.csv", "--clean", "clean.csv", "-o", "o.csv")
+    assert treemend(*common, "-p", "id")[0] == 0
+    code, _, err = treemend(*common, "-f", "-p", "nobody")
+    assert code == 3
+    assert "No column is called 'nobody'" in err
+
+
 def holed(frame):
     """Return rows with empty cells, NaN and NA in rows 3 and 4, as CSV text."""
     lines = frame.to_csv(index=False).splitlines()
@@ -167,8 +175,8 @@ def test_the_table_itself_goes_the_way_of_treemend_mend(folder, treemend, frames
     expected = package.mend(pd.read_csv("t.csv"))
     code, _, err = treemend("mend", "t.csv", "-o", "o.csv", "--json", "found.json", "--report", "r.html")
     assert code == 0
-    assert "t.csv: 2 rows with missing values were left out of the reference" in err
-    assert "reference rows look overwritten and were set aside" in err
+    assert "t.csv: left out of the reference, since values are missing: 2 rows" in err
+    assert "set aside, since they look overwritten: " in err
     assert np.array_equal(pd.read_csv("o.csv"), expected.repaired)
     reference = told()["reference"]
     assert reference["kind"] == "the table itself"

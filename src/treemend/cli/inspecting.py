@@ -28,12 +28,12 @@ def described(path: str) -> list[str]:
         f"format           version {stored.version}, written by {_writer(stored.contents)}",
         f"reference        {len(mender.reference_):,} rows x {mender.n_features_in_} columns",
         f"columns          {', '.join(names[:_NAMES_SHOWN]) + more if names else 'without names'}",
-        f"threshold        tau = {mender.tau_:g}; the search touches {mender.reference_rate_:.2%} of the reference",
+        f"threshold        tau = {mender.tau_:g}; {mender.reference_rate_:.2%} of the reference rows are touched",
         f"tree             {mender.tree_.n_nodes} nodes, depth {mender.tree_.height}",
     ]
     lines += [f"  {line}" for line in _drawn(mender.tree_, 0, names)]
     lines.append("parameters")
-    lines += [f"  {name:20s}{value!r}" for name, value in sorted(mender.get_params(deep=False).items())]
+    lines += [f"  {name:22s}{value!r}" for name, value in sorted(mender.get_params(deep=False).items())]
     return [printable(line) for line in lines]
 
 

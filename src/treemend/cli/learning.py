@@ -18,6 +18,7 @@ from treemend.exceptions import ColumnsError, InputError
 from treemend.files import FileTable
 from treemend.mender import Mended, TreeMender
 from treemend.mender.one_table import OWN_REFERENCE, mend_among
+from treemend.report.plain import counted
 from treemend.tables import columns_difference
 
 __all__ = ["Judge", "from_table_itself", "learnt", "model_columns", "read_reference"]
@@ -80,7 +81,8 @@ def from_table_itself(
     """Take rows of the suspect table as the reference, as `treemend.mend` does: corrupted ones are set aside."""
     mender = learnt(OWN_REFERENCE | parameters, values, names, talk)
     if len(mender.set_aside_):
-        talk.say(f"{len(mender.set_aside_)} of {len(rows)} reference rows look overwritten and were set aside")
+        aside = counted(len(mender.set_aside_), "reference row")
+        talk.say(f"set aside, since they look overwritten: {aside} of {len(rows):,}")
     return Judge(mender, names, np.delete(rows, mender.set_aside_))
 
 
@@ -121,7 +123,9 @@ def read_reference(
         without = " without missing values" if n_rows else ""
         raise InputError(f"{table.label} has no rows{without}. Give a table with such rows.")
     if n_complete < n_rows:
-        talk.say(f"{table.label}: {n_rows - n_complete} rows with missing values were left out of the reference")
+        talk.say(
+            f"{table.label}: left out of the reference, since values are missing: {counted(n_rows - n_complete, 'row')}"
+        )
     if limit is None:
         return np.concatenate(kept), places
     if n_complete > limit:

@@ -9,7 +9,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +29,12 @@ from treemend.cli.parameters import Asked, gathered
 from treemend.cli.talking import Talk
 from treemend.cli.walking import Targets, walk
 from treemend.exceptions import ParameterError
-from treemend.files import FileTable, choose_columns, kind_of, open_table
+from treemend.files import FileTable, any_matches, choose_columns, kind_of, open_table
 from treemend.files.kinds import STANDARD_STREAM
 from treemend.mender import TreeMender
 from treemend.mender.one_table import OWN_REFERENCE
 from treemend.report import as_html, as_json
+from treemend.report.plain import counted
 
 __all__ = ["Reading", "Reference", "Targets", "fit", "mend"]
 
@@ -63,6 +64,15 @@ class Reading:
         """Return the positions of the columns to look at."""
         return choose_columns(table.names, self.columns, self.passthrough)
 
+    def without_strangers(self, clean: FileTable, suspect: FileTable) -> "Reading":
+        """Return the same for clean rows: columns left alone need not be there if the suspect rows have them."""
+        there = [
+            pattern
+            for pattern in self.passthrough
+            if any_matches(clean.names, pattern) or not any_matches(suspect.names, pattern)
+        ]
+        return replace(self, passthrough=tuple(there))
+
 
 @dataclass(frozen=True)
 class Reference:
@@ -81,11 +91,8 @@ def fit(paths: tuple[str, ...], model: str, asked: Asked, reading: Reading, talk
         outputs.claim(model)
     mender = _learn_from(table, parameters, reading, talk)
     mender.save(model)
-    columns = f"{mender.n_features_in_} column{'s' * (mender.n_features_in_ != 1)}"
-    talk.say(
-        f"{model}: learnt from {len(mender.reference_)} rows of {columns}; the search touches "
-        f"{mender.reference_rate_:.1%} of them"
-    )
+    size = f"{counted(len(mender.reference_), 'row')} of {counted(mender.n_features_in_, 'column')}"
+    talk.say(f"{model}: learnt from {size}; each judged by the others, {mender.reference_rate_:.1%} are touched")
 
 
 def mend(
@@ -142,7 +149,8 @@ def _judge(table: FileTable, reference: Reference, reading: Reading, talk: Talk)
         return Judge(mender, _names_of(mender)), model_columns(mender, table, wanted), "model"
     parameters = _parameters(reference.asked)
     if reference.clean:
-        mender = _learn_from(reading.table(reference.clean), parameters, reading, talk)
+        clean = reading.table(reference.clean)
+        mender = _learn_from(clean, parameters, reading.without_strangers(clean, table), talk)
         wanted = None if table.named else reading.chosen(table)
         return Judge(mender, _names_of(mender)), model_columns(mender, table, wanted), "clean rows"
     chosen = reading.chosen(table)

@@ -9,7 +9,7 @@ The way through: ``kinds`` tells what a path is; ``text``, ``arrow`` and ``array
 
 from treemend.files.batches import Batch, Rows, Source, Writer
 from treemend.files.kinds import Kind, kind_of
-from treemend.files.tables import FileTable, choose_columns, open_table
+from treemend.files.tables import FileTable, any_matches, choose_columns, open_table
 from treemend.files.writing import open_writer
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "Rows",
     "Source",
     "Writer",
+    "any_matches",
     "choose_columns",
     "kind_of",
     "open_table",

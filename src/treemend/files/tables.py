@@ -16,7 +16,7 @@ from treemend.files.batches import Batch, Source
 from treemend.files.kinds import STANDARD_STREAM, kind_of
 from treemend.tables import columns_difference
 
-__all__ = ["FileTable", "choose_columns", "open_table"]
+__all__ = ["FileTable", "any_matches", "choose_columns", "open_table"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +111,7 @@ def choose_columns(names: tuple[str, ...], wanted: Sequence[str] = (), unwanted:
     (1,)
     """
     for pattern in (*wanted, *unwanted):
-        if not any(_matches(name, pattern) for name in names):
+        if not any_matches(names, pattern):
             known = ", ".join(names[:8]) + " ..." * (len(names) > 8)
             raise ColumnsError(f"No column is called {pattern!r} or matches it; there are {known}. Correct the name.")
     chosen = tuple(
@@ -123,6 +123,11 @@ def choose_columns(names: tuple[str, ...], wanted: Sequence[str] = (), unwanted:
     if not chosen:
         raise ColumnsError("No column is left to look at. Choose fewer columns to pass through.")
     return chosen
+
+
+def any_matches(names: tuple[str, ...], pattern: str) -> bool:
+    """Tell whether a column is called so, or matches."""
+    return any(_matches(name, pattern) for name in names)
 
 
 def _matches(name: str, pattern: str) -> bool:
