@@ -4,12 +4,12 @@ Enters: reference rows, some of them corrupted, nobody knows which. Leaves: a `W
 kept, and which ones those are.
 
 Corrupted rows in the reference do harm in two ways: they widen what counts as usual, and they push the threshold up,
-for it is a quantile of the reference rows' own statistics. So the law of clean rows' evidence is read off its middle,
-where corrupted rows have little say: between the 30 % and the 60 % quantile it is taken for exponential, and
-continued from there. Against that law every row gets a probability, and rows are set aside so that about a tenth of
-those set aside are clean (Benjamini and Hochberg's rule). The first round is generous, since then the corrupted rows
-are still part of the model; later rounds take rows back. Clean rows that were set aside all the same are counted when
-the threshold is set.
+for it is a quantile of the reference rows' own statistics. So the law of clean rows' evidence is read off the middle of
+the rows kept so far, where corrupted rows have little say: between the 30 % and the 60 % quantile it is taken for
+exponential, and continued from there. The first round is generous, since then the corrupted rows are still part of the
+model. In later ones every row gets a probability against that law, and rows are set aside, or taken back, so that about
+a tenth of those set aside are clean (Benjamini and Hochberg's rule). Clean rows that were set aside all the same are
+counted when the threshold is set.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,6 @@ __all__ = ["Cleaned", "learn_cleaned", "middle_p_values", "rejected"]
 MIDDLE = (0.3, 0.6)
 GENEROUS = 0.1
 MOST_ISOLATED = 0.25
-STRICTER = 0.05
 SHARE_WRONG = 0.1
 
 
@@ -67,10 +66,10 @@ def learn_cleaned(
     fewest = settings.n_neighbors + 2
     kept = np.ones(len(values), dtype=bool)
     workshop = learnt_from(kept)
-    for rule in (_most_suspicious, _improbable, _surely_foreign, _surely_foreign):
+    for rule in (_most_suspicious, _surely_foreign, _surely_foreign, _surely_foreign):
         if workshop.knowledge.scales is None:
             break
-        aside = rule(_evidence(workshop, values, kept))
+        aside = rule(_evidence(workshop, values, kept), kept)
         if np.count_nonzero(~aside) < fewest:
             break
         kept = ~aside
@@ -82,37 +81,36 @@ def learn_cleaned(
     return Cleaned(workshop, kept)
 
 
-def _most_suspicious(evidence: NDArray[np.float64]) -> NDArray[np.bool_]:
+def _most_suspicious(evidence: NDArray[np.float64], kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Mark generously, while corrupted rows are still part of the model: the improbable and the most isolated."""
     by_search = evidence[:, -1]
-    return (middle_p_values(evidence) < GENEROUS) | (by_search > np.quantile(by_search, 1 - MOST_ISOLATED))
+    isolated = by_search > np.quantile(by_search, 1 - MOST_ISOLATED)
+    return (middle_p_values(evidence, evidence[kept]) < GENEROUS) | isolated
 
 
-def _improbable(evidence: NDArray[np.float64]) -> NDArray[np.bool_]:
-    return middle_p_values(evidence) < STRICTER
+def _surely_foreign(evidence: NDArray[np.float64], kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    return rejected(middle_p_values(evidence, evidence[kept]), SHARE_WRONG)
 
 
-def _surely_foreign(evidence: NDArray[np.float64]) -> NDArray[np.bool_]:
-    return rejected(middle_p_values(evidence), SHARE_WRONG)
-
-
-def middle_p_values(evidence: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return how probable each row's evidence is for a clean row, by the law that the middle of all rows follows.
+def middle_p_values(evidence: NDArray[np.float64], usual: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return how probable each row's evidence is for a clean row, by the law that the middle of usual rows follows.
 
     Parameters
     ----------
     evidence : ndarray, rows x explanations
+    usual : ndarray, rows x explanations
+        Evidence of rows most of which are clean.
 
     Examples
     --------
     >>> rng = np.random.default_rng(0)
     >>> evidence = rng.exponential(size=(1000, 1))
     >>> evidence[:200] += 30
-    >>> p = middle_p_values(evidence)
+    >>> p = middle_p_values(evidence, evidence)
     >>> bool(p[:200].max() < 1e-6), bool(np.mean(p[200:] < 0.1) < 0.2)
     (True, True)
     """
-    low, high = np.quantile(evidence, MIDDLE, axis=0)
+    low, high = np.quantile(usual, MIDDLE, axis=0)
     slope = np.maximum((high - low) / np.log((1 - MIDDLE[0]) / (1 - MIDDLE[1])), 1e-3)
     single = np.where(evidence > low, (1 - MIDDLE[0]) * np.exp(-np.maximum(evidence - low, 0) / slope), 1.0)
     return np.asarray(np.minimum(1.0, single.min(axis=1) * evidence.shape[1]), dtype=np.float64)
