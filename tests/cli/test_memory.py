@@ -16,7 +16,7 @@ batches._CELLS = 100_000
 model, small, large = sys.argv[1:]
 peaks = []
 for name in (small, large):
-    assert run(["mend", name, "-m", model, "-o", f"out.{name}", "-q", "-j", "1"]) == 0
+    assert run(["mend", name, "-m", model, "-o", f"out.{name}", "--json", f"{name}.json", "-q", "-j", "1"]) == 0
     peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 print(peaks[1] - peaks[0])
 """
