@@ -3,7 +3,9 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: demo test check lint types imports format pictures screenshots benchmark clean help
+PAPER = $(if $(DATA),--data '$(DATA)') $(ONLY)
+
+.PHONY: demo paper robustness peers test check lint types imports format pictures screenshots benchmark clean help
 
 help:            ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 18
@@ -46,6 +48,20 @@ benchmark: $(VENV)/.installed            ## speed ratios against scikit-learn, F
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'faiss-cpu>=1.8'
 	$(BIN)/python benchmarks/speed
 
+robustness: $(VENV)/.installed            ## the proof and docs/accuracy.md; ONLY=sweep for one question, DATA=folder for the sets
+	$(BIN)/python -m experiments.robustness $(if $(DATA),--data '$(DATA)') $(ONLY)
+
+.venv-peers/.installed: benchmarks/peers/requirements.txt
+	$(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
+	touch $@
+
+peers: .venv-peers/.installed            ## other people's methods on the proof's rows, in an environment of their own
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv-peers/bin/python -m benchmarks.peers $(if $(DATA),--data '$(DATA)')
+
+paper: $(VENV)/.installed            ## the published experiments and docs/paper.md; ONLY=table_1 for one, DATA=folder for the sets
+	$(BIN)/python -m experiments $(PAPER)
+
 clean:            ## remove the environment and what tools left
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache demo.png
+	rm -rf $(VENV) .venv-peers .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache demo.png
 	find . -name __pycache__ -prune -exec rm -rf {} +

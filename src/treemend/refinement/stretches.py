@@ -13,7 +13,7 @@ from treemend.refinement.context import FROZEN, Context, Weighed
 from treemend.refinement.coordinates import describe
 from treemend.refinement.mixture import TAIL, density_constants
 from treemend.refinement.scan import SHIFT
-from treemend.refinement.windows import BLOCKS
+from treemend.refinement.windows import BLOCKS, WIDEST
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -73,6 +73,7 @@ def _refined(
     )
     component = weighed.component[places, explanation]
     extents = _extents(context, weighed.window[places, explanation])
+    windows = _covered(context, extents)
     reach = math.ceil(cells.n_cells / BLOCKS) + 1
 
     def task(part: slice) -> None:
@@ -91,7 +92,10 @@ def _refined(
             refine_intervals(*known, reach)
 
     for_chunks(task, len(rows), described.shape[1] ** 3, n_jobs)
-    return _covered(context, extents)[:, cells.of_attribute]
+    covered = _covered(context, extents)
+    # What covers most of a row would better be called the clean part: then the window stands as it was weighed.
+    most = covered.mean(axis=1) > WIDEST
+    return np.where(most[:, None], windows, covered)[:, cells.of_attribute]
 
 
 def _extents(context: Context, windows: Integers) -> Integers:

@@ -16,8 +16,8 @@ def tree_problem(tree: AttributeTree) -> str | None:
     Examples
     --------
     >>> from dataclasses import replace
-    >>> from treemend.tree import Stretch, build_tree
-    >>> tree = build_tree(Stretch(0, 4), depth=1)
+    >>> from treemend.tree import build_tree, lay_out
+    >>> tree = build_tree(lay_out("sequence", 4), depth=1)
     >>> tree_problem(tree) is None
     True
     >>> tree_problem(replace(tree, order=np.array([0, 1, 1, 3])))

@@ -1,0 +1,34 @@
+import numpy as np
+from experiments.corruptions import overwrite_share_of_rows, overwrite_squares, overwrite_stretches
+
+
+def test_stretches_cover_ten_to_fifty_per_cent_and_nothing_else_changes():
+    rng = np.random.default_rng(0)
+    rows = np.full((300, 30), 2.0)
+    corrupted = overwrite_stretches(rows, rng)
+    changed = corrupted != rows
+    widths = changed.sum(axis=1)
+    assert widths.min() == 3
+    assert widths.max() == 15
+    assert (np.diff(changed.astype(int), axis=1) == 1).sum(axis=1).max() <= 1
+    assert corrupted[changed].min() >= 0
+    assert corrupted[changed].max() <= 1
+    assert np.all(rows == 2.0)
+
+
+def test_a_share_of_rows():
+    rng = np.random.default_rng(0)
+    rows = np.full((200, 20), 2.0)
+    assert (overwrite_share_of_rows(rows, 0.05, rng) != rows).any(axis=1).sum() == 10
+
+
+def test_squares_hit_half_of_the_images():
+    rng = np.random.default_rng(0)
+    images = np.full((400, 256), 2.0)
+    corrupted, mask = overwrite_squares(images, rng)
+    np.testing.assert_array_equal(corrupted != images, mask)
+    hit = mask.any(axis=1)
+    assert 160 < hit.sum() < 240
+    sides = np.sqrt(mask[hit].sum(axis=1))
+    assert set(sides) == {5, 6, 7, 8, 9, 10, 11}
+    assert np.all(mask[hit].reshape(-1, 16, 16).any(axis=1).sum(axis=1) == sides)
