@@ -104,7 +104,7 @@ def test_whatever_happens_midway_leaves_nothing(error, code, model, treemend, mo
     monkeypatch.setattr(TreeMender, "mend", fail)
     monkeypatch.setattr(failures.os, "dup2", lambda *descriptors: None)
     before = sorted(os.listdir())
-    got, out, err = treemend("mend", "suspect.csv", "-m", model, "-o", "o.csv", "--mask", "m.csv", "--json", "j")
+    got, out, err = treemend("mend", "suspect.csv", "-m", model, "-o", "o.csv", "--mask", "m.csv", "--report", "r")
     assert got == code
     assert sorted(os.listdir()) == before
     assert len(lines(err)) == (code != 141)
@@ -131,7 +131,7 @@ def long_table(model):
     """A table that takes a while, since it is mended in many batches."""
     rows = np.tile(np.loadtxt("clean.csv", delimiter=",", skiprows=1), (1500, 1))
     np.save("long.npy", rows)
-    return ("mend", "long.npy", "-m", model, "-o", "out.npy", "--mask", "mask.npy", "--json", "j.json", "-j", "1")
+    return ("mend", "long.npy", "-m", model, "-o", "out.npy", "--mask", "mask.npy", "--report", "r.html", "-j", "1")
 
 
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])

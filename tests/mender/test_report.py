@@ -103,3 +103,15 @@ def test_a_result_made_by_hand_says_what_it_lacks():
     assert "0 of 1 rows" in bare._repr_html_()
     with pytest.raises(InputError, match="TreeMender.mend"):
         bare.summary()
+
+
+def test_rows_of_the_reference_are_ranked_by_their_scores_too():
+    rng = np.random.default_rng(0)
+    table = np.cumsum(rng.normal(size=(200, 16)), axis=1)
+    table[:10, 4:12] = rng.uniform(-20, 20, (10, 8))
+    mender = TreeMender(clean_reference=True)
+    mended = mender.fit_mend(table)
+    scores = [row["score"] for row in mended.summary()["rows"] if row["n_found"]]
+    assert len(scores) == mended.corrupted.sum() > 5
+    assert scores == sorted(scores)
+    assert max(scores) < mender.offset_

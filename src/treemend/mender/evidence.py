@@ -78,14 +78,13 @@ class Evidence:
             return NOTHING_DECLARED
         return tau if tau >= 0 else None
 
-    def _row_scores(self) -> NDArray[np.float64] | None:
-        """Score the rows in which something was found; the others are NaN. Reference rows have no such score."""
-        if self.left_out is not None:
-            return None
+    def _row_scores(self) -> NDArray[np.float64]:
+        """Score the rows in which something was found; the others are NaN."""
         scores = np.full(len(self.mask), np.nan)
         touched = np.flatnonzero(self.mask.any(axis=1))
         if len(touched):
-            scores[touched] = cleanness(self.workshop, self._rows(touched))
+            own = None if self.left_out is None else self.left_out[touched]
+            scores[touched] = cleanness(self.workshop, self._rows(touched), own)
         return scores
 
     def _node_scores(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:

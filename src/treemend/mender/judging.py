@@ -85,17 +85,20 @@ def judge(workshop: Workshop, rows: NDArray[np.float64], left_out: NDArray[np.in
     return Verdict(declared=declared, mask=mask)
 
 
-def cleanness(workshop: Workshop, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+def cleanness(
+    workshop: Workshop, rows: NDArray[np.float64], left_out: NDArray[np.int64] | None = None
+) -> NDArray[np.float64]:
     """Return a score for every row; higher is cleaner.
 
     With ``refine=True`` and a false-alarm rate: the log of how often a clean row has as much evidence against it.
     Otherwise the ``tau`` at which the search's verdict turns. The search is not monotone: raising ``tau`` can let a row
     go that was found before. So this is the turning point nearest to the threshold in force: for a corrupted row the
     smallest threshold down to which it stays found, for a clean one the next threshold at which it would be found.
+    ``left_out`` is as for `judge`.
     """
-    counts = node_counts(workshop, rows)
+    counts = node_counts(workshop, rows, left_out)
     if _weighs(workshop):
-        return -_weighed(workshop, rows, counts, np.inf, None).statistic
+        return -_weighed(workshop, rows, counts, np.inf, left_out).statistic
     n_rows = workshop.calibration.n_rows
     turning = turning_levels(
         counts, workshop.tree, workshop.level(), n_rows + 1, stop_at_root=workshop.settings.stop_at_root
