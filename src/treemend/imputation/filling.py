@@ -104,7 +104,7 @@ def fill(
     filled = Filled(np.full(shape, np.nan), np.full(shape, np.nan), np.full((n_draws, *shape), np.nan))
     by_sibling = filler.donors == "sibling"
     whole: NDArray[np.bool_] = np.any(gaps, axis=1) & (np.any(np.isnan(rows), axis=1) | (not by_sibling))
-    picks = _Picks(rows, gaps, n_draws, seed)
+    picks = _Picks(rows, gaps, n_draws, seed, needed=n_draws > 0 or filler.imputation == "draw")
     wanted = np.flatnonzero(whole)
     for first in range(0, len(wanted), _ROWS_AT_A_TIME):
         part = wanted[first : first + _ROWS_AT_A_TIME]
@@ -118,9 +118,11 @@ def fill(
 class _Picks:
     """Random donors of each row with a gap: the first for "draw", the others for draws."""
 
-    def __init__(self, rows: NDArray[np.float64], gaps: NDArray[np.bool_], n_draws: int, seed: int) -> None:
+    def __init__(
+        self, rows: NDArray[np.float64], gaps: NDArray[np.bool_], n_draws: int, seed: int, *, needed: bool
+    ) -> None:
         self._shares = np.zeros((len(rows), n_draws + 1))
-        with_gap = np.flatnonzero(gaps.any(axis=1))
+        with_gap = np.flatnonzero(gaps.any(axis=1)) if needed else np.empty(0, dtype=np.intp)
         for row, chance in zip(with_gap, row_generators(rows[with_gap], seed), strict=True):
             self._shares[row] = chance.random(n_draws + 1)
 
