@@ -16,12 +16,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from treemend import tables
 from treemend.exceptions import ColumnsError, InputError
-from treemend.imputation import fill
 from treemend.mender import saving
 from treemend.mender.cleaning import learn_cleaned
-from treemend.mender.evidence import Evidence
 from treemend.mender.judging import cleanness, judge, node_counts, offset, promises_nothing, touched_share
 from treemend.mender.knowledge import Workshop, learn
+from treemend.mender.mending import mend_rows
 from treemend.mender.parameters import check_choice, check_count, check_names
 from treemend.mender.result import Mended
 from treemend.mender.settings import settle
@@ -279,7 +278,7 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
             ``repaired`` and ``mask`` in the kind of table that came, ``corrupted`` one flag a row, and more.
         """
         check_count("n_draws", n_draws, least=0)
-        return self._mend(*self._suspects(X), n_draws=n_draws)
+        return mend_rows(self._fitted(), *self._suspects(X), n_draws=n_draws)
 
     def fit_mend(self, X: Any, y: Any = None, *, n_draws: int = 0) -> Mended:
         """Learn from rows and mend them, each judged and repaired by the others.
@@ -340,7 +339,7 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
             Suspect rows.
         """
         _, rows = self._suspects(X)
-        return self._to_columns(judge(self._workshop, rows).mask & ~np.isnan(rows))
+        return self._workshop.to_columns(judge(self._workshop, rows).mask & ~np.isnan(rows))
 
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Return +1 for clean and -1 for corrupted rows.
@@ -467,53 +466,12 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         learnt[self._set_aside] = False
         own = np.full(len(rows), -1)
         own[learnt] = np.arange(np.count_nonzero(learnt))
-        return self._mend(table, rows, left_out=own, n_draws=n_draws)
+        return mend_rows(self._workshop, table, rows, left_out=own, n_draws=n_draws)
 
     def _mend_among(self, X: Any, own: NDArray[np.int64]) -> Mended:
         """Mend rows of which some are rows of ``reference_``: ``own`` says which, -1 for none; these are left out."""
-        return self._mend(*self._suspects(X), left_out=own)
-
-    def _mend(
-        self,
-        table: tables.Table,
-        rows: NDArray[np.float64],
-        *,
-        left_out: NDArray[np.int64] | None = None,
-        n_draws: int = 0,
-    ) -> Mended:
-        workshop = self._workshop
-        verdict = judge(workshop, rows, left_out)
-        missing = np.isnan(rows)
-        found = verdict.mask & ~missing
-        filled = fill(
-            workshop.filler,
-            rows,
-            found | missing,
-            verdict.declared,
-            left_out=left_out,
-            n_draws=n_draws,
-            seed=workshop.settings.seed,
-            n_jobs=workshop.settings.n_jobs,
-        )
-        found, missing = self._to_columns(found), self._to_columns(missing)
-        values, spread = self._to_columns(filled.values), self._to_columns(filled.spread)
-        gaps = found | missing
-        return Mended(
-            repaired=table.rebuilt(values, gaps),
-            mask=table.like(found),
-            corrupted=np.asarray(found.any(axis=1)),
-            missing=table.like(missing),
-            spread=table.like(spread),
-            draws=[table.rebuilt(self._to_columns(draw), gaps) for draw in filled.draws],
-            _evidence=Evidence(workshop, table, values, found, missing, spread, left_out),
-        )
+        return mend_rows(self._fitted(), *self._suspects(X), left_out=own)
 
     def _as_array(self, mended: Mended) -> NDArray[np.floating[Any]]:
         """Return the repaired attributes, without the columns that were passed through."""
         return np.asarray(tables.attributes_only(mended.repaired, self.passthrough))
-
-    def _to_columns(self, in_tree_order: NDArray[Any]) -> NDArray[Any]:
-        """Put attributes back into the order of the columns."""
-        in_columns = np.empty_like(in_tree_order)
-        in_columns[:, self.tree_.order] = in_tree_order
-        return in_columns

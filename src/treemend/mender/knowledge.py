@@ -5,6 +5,7 @@ Enters: reference rows and settings. Leaves: `Knowledge`, the least that has to 
 """
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,6 +72,12 @@ class Workshop:
     def to_tree(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Scale values in the order of the columns, and put them into the order of the tree."""
         return _to_tree(values, self.knowledge.scaling, self.tree)
+
+    def to_columns(self, in_tree_order: NDArray[Any]) -> NDArray[Any]:
+        """Put attributes back into the order of the columns."""
+        in_columns = np.empty_like(in_tree_order)
+        in_columns[:, self.tree.order] = in_tree_order
+        return in_columns
 
     def level(self) -> int:
         """Return how many reference rows may be at least as unusual while a node still counts as anomalous."""
