@@ -1,6 +1,6 @@
 """Calibration: what is usual at each node, and how often the whole search alarms on clean rows (method, sections 4, 7).
 
-Enters: the K-th radii of the reference rows, each row left out of its own neighbours, rows x nodes. Leaves: scores of
+Enters: the K-th radii of reference rows, each row left out of its own neighbours, rows x nodes. Leaves: scores of
 any row at every node, and the threshold ``tau`` that keeps a promised false-alarm rate.
 
 A reference row is judged the way a fresh row will be: it is left out of its own neighbours **and** out of the ranking.
@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treemend.kernels import alarm_curve
+from treemend.reference import Reference
 from treemend.tree import AttributeTree
 
-__all__ = ["NOTHING_DECLARED", "Calibration", "Threshold", "calibrate", "largest_tau", "rate_at", "rates"]
+__all__ = ["NOTHING_DECLARED", "Calibration", "Threshold", "calibrate", "largest_tau", "own_radii", "rate_at", "rates"]
 
 NOTHING_DECLARED = -1.0
 """A tau below every score: no node is anomalous, no row is touched."""
@@ -28,30 +29,42 @@ class Calibration:
 
     Attributes
     ----------
-    radii : ndarray, rows x nodes
-        Left-out K-th radius of every reference row at every node.
-    ascending : ndarray, nodes x rows
+    numbers : ndarray of int
+        The reference rows that set the thresholds, ascending: all of them, or a sample.
+    radii : ndarray, those rows x nodes
+        Their left-out K-th radii, all reference rows being their neighbours.
+    ascending : ndarray, nodes x those rows
         The same radii, sorted at each node.
     """
 
+    numbers: NDArray[np.int64]
     radii: NDArray[np.float64]
     ascending: NDArray[np.float64]
 
     @property
     def n_rows(self) -> int:
-        """Number of reference rows."""
+        """Number of calibration rows."""
         return len(self.radii)
 
     def counts(self, radii: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Count, for each row and node, the reference rows that are at least as unusual."""
+        """Count, for each row and node, the calibration rows that are at least as unusual."""
         counts = np.empty(radii.shape, dtype=np.int64)
         for node, usual in enumerate(self.ascending):
             counts[:, node] = self.n_rows - np.searchsorted(usual, radii[:, node], side="left")
         return counts
 
-    def left_out_counts(self, rows: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
-        """Count for the reference rows themselves, all or some, each left out of the ranking."""
-        return self.counts(self.radii if rows is None else self.radii[rows]) - 1
+    def places(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return where reference rows stand among the calibration rows, -1 for those that are none."""
+        place = np.minimum(np.searchsorted(self.numbers, numbers), self.n_rows - 1)
+        return np.where(self.numbers[place] == numbers, place, -1)
+
+    def left_out_counts(self) -> NDArray[np.int64]:
+        """Count for the calibration rows themselves, each left out of the ranking."""
+        return self.counts(self.radii) - 1
+
+    def radius_at(self, level: int) -> NDArray[np.float64]:
+        """Return the largest radius of each node that more than ``level`` calibration rows reach."""
+        return np.asarray(self.ascending[:, self.n_rows - 1 - level])
 
     def scores(self, radii: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the scores of section 4, between 0 (as unusual as can be) and 1."""
@@ -66,9 +79,21 @@ class Threshold:
     rate: float
 
 
-def calibrate(radii: NDArray[np.float64]) -> Calibration:
-    """Sort the reference rows' radii at each node."""
-    return Calibration(radii=radii, ascending=np.ascontiguousarray(np.sort(radii, axis=0).T))
+def calibrate(numbers: NDArray[np.int64], radii: NDArray[np.float64]) -> Calibration:
+    """Sort the calibration rows' radii at each node."""
+    return Calibration(numbers=numbers, radii=radii, ascending=np.ascontiguousarray(np.sort(radii, axis=0).T))
+
+
+def own_radii(
+    reference: Reference, calibration: Calibration, numbers: NDArray[np.int64], n_neighbors: int
+) -> NDArray[np.float64]:
+    """Return the left-out radii of reference rows, numbers x nodes; those of no calibration row are measured now."""
+    places = calibration.places(numbers)
+    radii = calibration.radii[places]
+    unknown = np.flatnonzero(places < 0)
+    if len(unknown):
+        radii[unknown] = reference.left_out_radii(numbers[unknown], n_neighbors)
+    return radii
 
 
 def rates(calibration: Calibration, tree: AttributeTree, *, stop_at_root: bool) -> NDArray[np.float64]:

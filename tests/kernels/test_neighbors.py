@@ -36,7 +36,8 @@ def test_masked_neighbors_equal_the_naive_twin(data):
     observed = generator.random(rows.shape) < data.draw(st.sampled_from([0.0, 0.2, 0.7, 1.0]))
     n_neighbors = data.draw(st.integers(1, len(reference) - 1))
     exclude = np.array([data.draw(st.integers(-1, len(reference) - 1)) for _ in rows])
-    found = kernels.masked_neighbors(reference, rows, observed, n_neighbors, exclude=exclude, n_jobs=1)
+    packed = kernels.pack(reference, halving_tree(width, 1), data.draw(st.sampled_from([0.75, 1.0])))
+    found = kernels.masked_neighbors(packed, rows, observed, n_neighbors, exclude=exclude, n_jobs=1)
     expected = naive.masked_neighbors(reference, rows, observed, n_neighbors, exclude)
     np.testing.assert_array_equal(found[0], expected[0])
     np.testing.assert_array_equal(found[1], expected[1])
@@ -51,7 +52,7 @@ def test_threads_give_the_same_neighbours():
     observed = generator.random(rows.shape) < 0.5
     for function, arguments in (
         (kernels.node_neighbors, (packed, rows, nodes, 5)),
-        (kernels.masked_neighbors, (reference, rows, observed, 5)),
+        (kernels.masked_neighbors, (packed, rows, observed, 5)),
     ):
         alone, together = function(*arguments, n_jobs=1), function(*arguments, n_jobs=3)
         np.testing.assert_array_equal(alone[0], together[0])

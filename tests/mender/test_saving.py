@@ -174,14 +174,20 @@ CHANGES = {
     "one child": lambda contents, arrays: _tree(contents, "right", 6, 3),
     "know their children": lambda contents, arrays: _tree(contents, "parent", 5, 1),
     "wrong depths": lambda contents, arrays: _tree(contents, "depth", 5, 3),
-    "has 59 rows, where 60": lambda contents, arrays: arrays.update({"knowledge.radii": arrays["knowledge.radii"][1:]}),
-    "reference rows or radii": lambda contents, arrays: arrays["knowledge.reference"].__setitem__((0, 0), np.nan),
+    "has 59 calibration rows, where 60": lambda contents, arrays: arrays.update(
+        {"knowledge.radii": arrays["knowledge.radii"][1:]}
+    ),
+    "reference has values that are not finite": lambda contents, arrays: arrays["reference"].__setitem__(
+        (0, 0), np.nan
+    ),
+    "not in ascending order": lambda contents, arrays: arrays["knowledge.calibrated"].__setitem__(0, 7),
+    "calibration rows that the reference": lambda contents, arrays: arrays["knowledge.calibrated"].__setitem__(-1, 99),
     "not finite, or negative": lambda contents, arrays: arrays["knowledge.radii"].__setitem__((0, 0), -1),
     "cannot be one": lambda contents, arrays: arrays["knowledge.scaling.width"].__setitem__(0, 0),
     "tau must lie in": lambda contents, arrays: contents["knowledge"]["fields"]["threshold"]["fields"].update(tau=2),
     "must have the keys": lambda contents, arrays: contents.pop("seed"),
     "lacks what": _forget_scales,
-    "reference does not have": lambda contents, arrays: arrays["knowledge.scales.rows"].__setitem__(0, 10**9),
+    "no calibration rows": lambda contents, arrays: arrays["knowledge.scales.rows"].__setitem__(0, 10**9),
     "places, is": lambda contents, arrays: contents["knowledge"]["fields"]["scales"]["fields"]["context"][
         "fields"
     ].update(grid=[2**20, 2**20, 1]),

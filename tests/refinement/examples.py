@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from treemend.kernels import pack
+from treemend.reference import HeldReference, UnitLayout
 from treemend.refinement.mixture import Shape, learn_mixture
+from treemend.tree import build_tree, lay_out
 
 GRIDS = {None: 24, (6, 6, 1): 36, (4, 5, 2): 40}
 
@@ -34,3 +37,11 @@ def a_mixture(rng, d, n_components, shrinkage=0.05):
     """A mixture learnt from few random rows."""
     described = np.cumsum(rng.normal(0, 0.1, (12 * n_components, d)), axis=1)
     return learn_mixture(described, Shape(n_components, shrinkage), seed=0)
+
+
+def held(rows):
+    """A reference whose rows are in unit layout as they are."""
+    rows = np.ascontiguousarray(rows)
+    tree = build_tree(lay_out("sequence", rows.shape[1]), 1)
+    zeros, ones = np.zeros(rows.shape[1]), np.ones(rows.shape[1])
+    return HeldReference(rows, rows, pack(rows, tree, 1.0), tree, zeros, ones, UnitLayout(zeros, ones, None), None)

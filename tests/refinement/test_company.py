@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.refinement.examples import rows_for
+from tests.refinement.examples import held, rows_for
 
 import treemend
 from treemend.refinement import find_stretches, learn_context, weigh
@@ -21,14 +21,14 @@ def test_a_row_has_the_same_bits_in_any_company(grid):
     reference, rows = rows_for(rng, 90, grid), rows_for(rng, 150, grid)
     rows[::3, 5:12] = rng.random((50, 7))
     rows[1::3, 2:9] = 0.25
-    context, _ = learn_context(reference, grid, seed=0)
+    context, _ = learn_context(held(reference), grid, seed=0)
     explanation = np.arange(150) % 4
-    together = weigh(context, rows, reference, n_jobs=1)
+    together = weigh(context, rows, held(reference), n_jobs=1)
     drawn = find_stretches(context, rows, together, np.ones(150, dtype=bool), explanation, n_jobs=1)
     order = rng.permutation(150)
     for some in (order, order[:17], order[:1], np.arange(149, 100, -1)):
         for n_jobs in (1, 3):
-            again = weigh(context, rows[some], reference, n_jobs=n_jobs)
+            again = weigh(context, rows[some], held(reference), n_jobs=n_jobs)
             for name, values in vars(again).items():
                 np.testing.assert_array_equal(values, getattr(together, name)[some], err_msg=name)
             which = np.arange(len(some))
@@ -39,9 +39,9 @@ def test_a_row_has_the_same_bits_in_any_company(grid):
 def test_rows_may_come_in_any_memory_order():
     rng = np.random.default_rng(4)
     reference, rows = rows_for(rng, 60, None), rows_for(rng, 20, None)
-    context, _ = learn_context(reference, seed=0)
-    plain = weigh(context, rows, reference)
-    turned = weigh(context, np.asfortranarray(rows), np.asfortranarray(reference))
+    context, _ = learn_context(held(reference), seed=0)
+    plain = weigh(context, rows, held(reference))
+    turned = weigh(context, np.asfortranarray(rows), held(np.asfortranarray(reference)))
     np.testing.assert_array_equal(plain.evidence, turned.evidence)
 
 

@@ -6,7 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
-from tests.refinement.examples import rows_for
+from tests.refinement.examples import held, rows_for
 from tests.rows import GENERATORS
 
 from treemend.refinement import (
@@ -26,10 +26,10 @@ LAYOUTS = [(None, np.s_[8:16]), ((8, 8, 1), np.s_[2:6, 3:7]), ((6, 6, 2), np.s_[
 
 def judge(reference, rows, grid=None, rate=0.05):
     """Statistic, verdict, explanation and mask of rows, as a caller would put them together."""
-    context, own = learn_context(reference, grid, seed=0)
+    context, own = learn_context(held(reference), grid, seed=0)
     tails = learn_tails(own.evidence)
     clean = np.sort(tails.surprise(own.evidence).max(axis=1))
-    weighed = weigh(context, rows, reference)
+    weighed = weigh(context, rows, held(reference))
     surprise = tails.surprise(weighed.evidence)
     found = surprise.max(axis=1) > conformal_threshold(clean, rate)
     mask = find_stretches(context, rows, weighed, found, surprise.argmax(axis=1))
@@ -110,10 +110,10 @@ def test_small_wide_and_constant_references(n_reference, d, grid, constant):
     rows = np.vstack(
         [reference[:1], rng.random((2, d)), np.zeros((1, d)), np.full((1, d), 1e300), -reference[:1] * 1e200]
     )
-    context, own = learn_context(reference, grid, seed=1)
+    context, own = learn_context(held(reference), grid, seed=1)
     assert own.evidence.shape == (n_reference, len(EXPLANATIONS))
     assert np.isfinite(own.evidence).all()
-    weighed = weigh(context, rows, reference, left_out=np.array([0, -1, -1, -1, -1, -1]))
+    weighed = weigh(context, rows, held(reference), left_out=np.array([0, -1, -1, -1, -1, -1]))
     assert np.isfinite(weighed.evidence).all()
     assert np.isfinite(weighed.log_density).all()
     for explanation in range(len(EXPLANATIONS) + 1):
@@ -123,21 +123,21 @@ def test_small_wide_and_constant_references(n_reference, d, grid, constant):
 
 def test_no_rows_are_no_trouble():
     reference = rows_for(np.random.default_rng(0), 30, None)
-    context, _ = learn_context(reference, seed=0)
-    weighed = weigh(context, reference[:0], reference)
+    context, _ = learn_context(held(reference), seed=0)
+    weighed = weigh(context, reference[:0], held(reference))
     assert weighed.evidence.shape == (0, 4)
     assert find_stretches(context, reference[:0], weighed, np.zeros(0, dtype=bool), np.zeros(0, int)).shape == (0, 24)
 
 
 def test_a_context_survives_pickling_and_a_second_learning():
     reference = rows_for(np.random.default_rng(0), 100, None)
-    context, own = learn_context(reference, seed=0)
+    context, own = learn_context(held(reference), seed=0)
     copy = pickle.loads(pickle.dumps(context))
-    again, own_again = learn_context(reference, seed=0)
+    again, own_again = learn_context(held(reference), seed=0)
     np.testing.assert_array_equal(own.evidence, own_again.evidence)
     for other in (copy, again):
         np.testing.assert_array_equal(
-            weigh(other, reference, reference).evidence, weigh(context, reference, reference).evidence
+            weigh(other, reference, held(reference)).evidence, weigh(context, reference, held(reference)).evidence
         )
 
 
@@ -145,15 +145,15 @@ def test_many_rows_are_learnt_from_a_sample_and_weighed_by_others(monkeypatch):
     for name, value in (("MOST_CROSS_FITTED", 150), ("MOST_LEARNT", 100), ("MOST_WEIGHED", 60)):
         monkeypatch.setattr(room, name, value)
     reference = rows_for(np.random.default_rng(0), 200, None)
-    context, own = learn_context(reference, seed=0)
+    context, own = learn_context(held(reference), seed=0)
     assert len(own.rows) == len(own.evidence) == len(own.log_density) == 60
     assert (np.diff(own.rows) > 0).all()
-    honest = weigh(context, reference[own.rows], reference, left_out=own.rows)
+    honest = weigh(context, reference[own.rows], held(reference), left_out=own.rows)
     np.testing.assert_array_equal(honest.evidence, own.evidence)
 
 
 def test_cross_fitting_is_milder_on_fresh_rows_than_on_the_rows_learnt_from():
     reference = rows_for(np.random.default_rng(0), 60, None)
-    context, own = learn_context(reference, seed=0)
-    seen = weigh(context, reference, reference, left_out=np.arange(60))
+    context, own = learn_context(held(reference), seed=0)
+    seen = weigh(context, reference, held(reference), left_out=np.arange(60))
     assert own.evidence[:, NOISE].mean() > seen.evidence[:, NOISE].mean()

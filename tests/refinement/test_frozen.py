@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.refinement import naive
 
-from treemend.kernels.frozen import frozen_rows
+from treemend.kernels import neighbors_outside
+from treemend.kernels.frozen import equal_regions, most_surprising_region
 
 
 @settings(max_examples=30, deadline=None)
@@ -30,9 +31,12 @@ def test_frozen_rows_agree_with_their_twin(seed, grid, n_reference, n_values, le
     own = rng.integers(0, n_reference, 5) if left_out else np.full(5, -1)
     n_donors, smallest = min(4, n_reference - 1), 3
     evidence, mask = np.empty(5), np.empty((5, d), dtype=bool)
+    region, n_regions = np.empty((5, d), dtype=np.int64), np.empty(5, dtype=np.int64)
     height, width = grid[:2] if grid else (0, 0)
     columns = np.ascontiguousarray(reference.T, np.float32)
-    frozen_rows(rows, reference, columns, own, height, width, smallest, n_donors, evidence, mask)
+    equal_regions(rows, height, width, smallest, region, n_regions)
+    donors, _ = neighbors_outside(columns, rows, region, n_regions, n_donors, exclude=own)
+    most_surprising_region(rows, reference, donors, region, n_regions, evidence, mask)
     for row, place, value, found in zip(rows, own, evidence, mask, strict=True):
         expected, expected_mask = naive.frozen(row, reference, grid, place, smallest, n_donors)
         np.testing.assert_allclose(value, expected)

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from treemend.kernels import PackedReference, masked_neighbors, node_neighbors
+from treemend.calibration import Calibration
+from treemend.reference import Reference
 from treemend.tree import AttributeTree
 
 __all__ = ["CHOICES", "Donated", "clean_donors", "donate", "sibling_donors"]
@@ -58,49 +59,38 @@ def donate(
 
 
 def sibling_donors(
+    reference: Reference,
     rows: NDArray[np.float64],
     row: NDArray[np.intp],
     node: NDArray[np.intp],
     tree: AttributeTree,
-    packed: PackedReference,
     n_neighbors: int,
     *,
     left_out: NDArray[np.int64] | None = None,
-    n_jobs: int | None = None,
 ) -> NDArray[np.int64]:
     """Return the K reference rows nearest on the sibling's attributes, declared nodes x donors."""
     parent = tree.parent[node]
-    donors, _ = node_neighbors(
-        packed,
-        rows[row],
-        tree.left[parent] + tree.right[parent] - node,
-        n_neighbors,
-        exclude=None if left_out is None else left_out[row],
-        n_jobs=n_jobs,
-    )
-    return donors
+    sibling = tree.left[parent] + tree.right[parent] - node
+    return reference.nearest_at_nodes(rows[row], sibling, n_neighbors, None if left_out is None else left_out[row])
 
 
 def clean_donors(
+    reference: Reference,
     rows: NDArray[np.float64],
     gaps: NDArray[np.bool_],
-    reference: NDArray[np.float64],
-    usual: NDArray[np.float64],
+    calibration: Calibration,
     n_neighbors: int,
     *,
     left_out: NDArray[np.int64] | None = None,
-    n_jobs: int | None = None,
 ) -> NDArray[np.int64]:
     """Return the K reference rows nearest on the attributes outside the gaps, rows x donors.
 
-    Where less than a twentieth of the attributes is left, nearness on them would mean little: the most usual rows
-    donate.
+    Where less than a twentieth of the attributes is left, nearness on them would mean little: the most usual of the
+    calibration rows donate.
     """
-    donors, _ = masked_neighbors(
-        reference, np.where(gaps, 0.0, rows), ~gaps, n_neighbors, exclude=left_out, n_jobs=n_jobs
-    )
+    donors = reference.nearest_on(np.where(gaps, 0.0, rows), ~gaps, n_neighbors, left_out)
     blind = np.flatnonzero((~gaps).mean(axis=1) < _FEWEST_CLEAN)
-    ranked = np.argsort(usual, kind="stable")
+    ranked = calibration.numbers[np.argsort(calibration.radii[:, 0], kind="stable")] if len(blind) else blind
     for row in blind:
         own = -1 if left_out is None else left_out[row]
         donors[row] = ranked[ranked != own][:n_neighbors]

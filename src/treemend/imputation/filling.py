@@ -9,10 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from treemend.calibration import Calibration, own_radii
 from treemend.imputation.chance import row_generators
 from treemend.imputation.donors import CHOICES, clean_donors, donate, sibling_donors
 from treemend.imputation.reconstruction import Estimate, Reconstruction, reconstruct
-from treemend.kernels import PackedReference
+from treemend.reference import Reference
 from treemend.tree import AttributeTree
 
 __all__ = ["DONORS", "IMPUTATIONS", "Filled", "Filler", "fill"]
@@ -28,16 +29,11 @@ class Filler:
 
     Attributes
     ----------
-    reference : ndarray, reference rows x attributes
-        Scaled, in the order of the tree: distances are taken here.
-    donated : ndarray, reference rows x attributes
-        The same rows in the user's units, in the order of the tree: values are taken here.
-    offset, width : ndarray, one an attribute
-        ``donated`` is ``reference * width + offset``, but for rounding.
-    packed : PackedReference
-        The same, as kernels want it.
-    radii : ndarray, reference rows x nodes
-        Left-out radii; the smallest is the most usual.
+    reference : Reference
+    offset, width : ndarray, one an attribute, in the order of the tree
+        User's units are ``scaled * width + offset``, but for rounding.
+    calibration : Calibration
+        Left-out radii; the row with the smallest is the most usual.
     tree : AttributeTree
     reconstruction : Reconstruction or None
         What "reconstruct" needs.
@@ -48,17 +44,23 @@ class Filler:
         Number of donors, except for "reconstruct".
     """
 
-    reference: NDArray[np.float64]
-    donated: NDArray[np.float64]
+    reference: Reference
     offset: NDArray[np.float64]
     width: NDArray[np.float64]
-    packed: PackedReference
-    radii: NDArray[np.float64]
+    calibration: Calibration
     tree: AttributeTree
     reconstruction: Reconstruction | None
     donors: str
     imputation: str
     n_neighbors: int
+
+    def usual(self, donors: NDArray[np.int64], node: int) -> NDArray[np.float64]:
+        """Return the donors' own left-out radii at a node."""
+        if self.imputation != "map":
+            return np.zeros(donors.shape)
+        numbers, places = np.unique(donors, return_inverse=True)
+        radii = own_radii(self.reference, self.calibration, numbers, self.n_neighbors)
+        return np.asarray(radii[places.reshape(donors.shape), node])
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +113,7 @@ def fill(
         own = None if left_out is None else left_out[part]
         _fill_from_clean(filler, filled, picks, part, rows, gaps, own, n_jobs)
     if by_sibling:
-        _fill_from_siblings(filler, filled, picks, declared & ~whole[:, None], rows, left_out, n_jobs)
+        _fill_from_siblings(filler, filled, picks, declared & ~whole[:, None], rows, left_out)
     return filled
 
 
@@ -149,23 +151,20 @@ def _fill_from_clean(
         filled.values[part] = np.where(gap, _in_units(filler, estimate.values), np.nan)
         filled.spread[part] = np.where(gap, estimate.spread * filler.width, np.nan)
         for number, picked in enumerate(picks.of(part, 1 << 30)[1:]):
-            drawn = _in_units(filler, _drawn(filler, estimate, picked))
+            drawn = _in_units(filler, _drawn(estimate, picked))
             filled.draws[number, part] = np.where(gap, drawn, np.nan)
         return
-    usual = filler.radii[:, 0]
-    donors = clean_donors(
-        rows[part], gap, filler.reference, usual, filler.n_neighbors, left_out=left_out, n_jobs=n_jobs
-    )
-    offered = filler.donated[donors]
+    donors = clean_donors(filler.reference, rows[part], gap, filler.calibration, filler.n_neighbors, left_out=left_out)
+    offered = filler.reference.given(donors)
     picked, *others = picks.of(part, filler.n_neighbors)
-    given = donate(offered, usual[donors], picked, filler.imputation)
+    given = donate(offered, filler.usual(donors, 0), picked, filler.imputation)
     filled.values[part] = np.where(gap, given.values, np.nan)
     filled.spread[part] = np.where(gap, given.spread, np.nan)
     for number, other in enumerate(others):
         filled.draws[number, part] = np.where(gap, offered[np.arange(len(part)), other], np.nan)
 
 
-def _drawn(filler: Filler, estimate: Estimate, picked: NDArray[np.int64]) -> NDArray[np.float64]:
+def _drawn(estimate: Estimate, picked: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the estimates plus one donor's residual each, scaled to the spread.
 
     One donor serves the whole gap, so that neighbouring values err together as real ones do.
@@ -173,7 +172,7 @@ def _drawn(filler: Filler, estimate: Estimate, picked: NDArray[np.int64]) -> NDA
     there = estimate.donors >= 0
     donors = np.where(there, estimate.donors, 0)
     count = np.maximum(there.sum(axis=1), 1)[:, None]
-    values = filler.reference[donors]
+    values = estimate.table[donors]
     mean = np.sum(values * there[:, :, None], axis=1) / count
     residual = (values - mean[:, None]) * there[:, :, None]
     size = np.sqrt(np.sum(residual**2, axis=1) / count)
@@ -184,7 +183,7 @@ def _drawn(filler: Filler, estimate: Estimate, picked: NDArray[np.int64]) -> NDA
 
 def _in_units(filler: Filler, scaled: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return values in the user's units, within the reference's range."""
-    return np.clip(scaled * filler.width + filler.offset, filler.donated.min(axis=0), filler.donated.max(axis=0))
+    return np.clip(scaled * filler.width + filler.offset, filler.reference.low, filler.reference.high)
 
 
 def _fill_from_siblings(
@@ -194,19 +193,18 @@ def _fill_from_siblings(
     declared: NDArray[np.bool_],
     rows: NDArray[np.float64],
     left_out: NDArray[np.int64] | None,
-    n_jobs: int | None,
 ) -> None:
     tree = filler.tree
     row, node = np.nonzero(declared)
     if len(row) == 0:
         return
-    donors = sibling_donors(rows, row, node, tree, filler.packed, filler.n_neighbors, left_out=left_out, n_jobs=n_jobs)
+    donors = sibling_donors(filler.reference, rows, row, node, tree, filler.n_neighbors, left_out=left_out)
     for one in np.unique(node):
         here = np.flatnonzero(node == one)
         at, stretch = row[here], slice(int(tree.start[one]), int(tree.stop[one]))
-        offered = filler.donated[donors[here], stretch]
+        offered = np.ascontiguousarray(filler.reference.given(donors[here])[:, :, stretch])
         picked, *others = picks.of(at, filler.n_neighbors)
-        usual = filler.radii[donors[here], tree.parent[one]]
+        usual = filler.usual(donors[here], int(tree.parent[one]))
         given = donate(offered, usual, picked, filler.imputation)
         filled.values[at, stretch] = given.values
         filled.spread[at, stretch] = given.spread

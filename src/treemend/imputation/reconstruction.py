@@ -11,13 +11,14 @@ miss the fringes of a corruption.
 """
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from treemend.imputation.stretches import random_stretches, shifted_stretches
-from treemend.kernels import masked_neighbors
 from treemend.kernels.threads import for_chunks
+from treemend.reference import Reference
 
 __all__ = ["Estimate", "Reconstruction", "learn_reconstruction", "reconstruct"]
 
@@ -42,8 +43,8 @@ class Reconstruction:
 
     Attributes
     ----------
-    scale : ndarray, one an attribute
-        Standard deviations.
+    mean, scale : ndarray, one an attribute
+        Means and standard deviations.
     relevance : ndarray of float32, attributes x attributes
         Squared correlations: how much an attribute says about another.
     ridge, share : float
@@ -54,6 +55,7 @@ class Reconstruction:
         Variance that every filled value of an attribute has at least.
     """
 
+    mean: NDArray[np.float64]
     scale: NDArray[np.float64]
     relevance: NDArray[np.float32]
     ridge: float
@@ -64,27 +66,33 @@ class Reconstruction:
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """Values for gaps, their standard deviation (both 0 outside of gaps), and the nearest donors (-1 if few)."""
+    """Values for gaps, their standard deviation (both 0 outside of gaps), and the nearest donors.
+
+    ``donors`` are places in ``table``, -1 if there are few.
+    """
 
     values: NDArray[np.float64]
     spread: NDArray[np.float64]
+    table: NDArray[np.float64]
     donors: NDArray[np.int64]
 
 
-def learn_reconstruction(reference: NDArray[np.float64], *, seed: int, n_jobs: int | None = None) -> Reconstruction:
+def learn_reconstruction(reference: Reference, *, seed: int, n_jobs: int | None = None) -> Reconstruction:
     """Learn from reference rows, each left out of its own reconstruction.
 
     Parameters
     ----------
-    reference : ndarray, reference rows x attributes
+    reference : Reference
     seed : int
         Of the stretches that are cut out of reference rows to choose ridge, share and spread.
     n_jobs : int, optional
     """
     rng = np.random.default_rng(seed)
-    n_rows, n_features = reference.shape
-    sample = reference if n_rows <= ROWS_FOR_MOMENTS else reference[rng.permutation(n_rows)[:ROWS_FOR_MOMENTS]]
+    n_rows, n_features = reference.n_rows, len(reference.low)
+    numbers = np.arange(n_rows) if n_rows <= ROWS_FOR_MOMENTS else rng.permutation(n_rows)[:ROWS_FOR_MOMENTS]
+    sample = _rows_of(reference, numbers)
     learnt = Reconstruction(
+        mean=sample.mean(axis=0),
         scale=sample.std(axis=0),
         relevance=_squared_correlations(sample),
         ridge=PREFERRED[0],
@@ -95,14 +103,14 @@ def learn_reconstruction(reference: NDArray[np.float64], *, seed: int, n_jobs: i
     if n_features == 1:
         return replace(learnt, spread_base=learnt.scale**2)
     left_out = rng.permutation(n_rows)[:N_SIMULATED]
-    true, gaps = reference[left_out], random_stretches(rng, len(left_out), n_features)
+    true, gaps = _rows_of(reference, left_out), random_stretches(rng, len(left_out), n_features)
     learnt = _choose_weights(learnt, reference, true, gaps, left_out, rng, n_jobs)
     return _calibrate_spread(learnt, reference, true, gaps, left_out, n_jobs)
 
 
 def reconstruct(
     learnt: Reconstruction,
-    reference: NDArray[np.float64],
+    reference: Reference,
     rows: NDArray[np.float64],
     gaps: NDArray[np.bool_],
     *,
@@ -114,7 +122,7 @@ def reconstruct(
     Parameters
     ----------
     learnt : Reconstruction
-    reference : ndarray, reference rows x attributes
+    reference : Reference
     rows : ndarray, rows x attributes
         What stands in a gap does not matter.
     gaps : ndarray of bool, rows x attributes
@@ -123,25 +131,33 @@ def reconstruct(
     n_jobs : int, optional
     """
     pair = np.array([learnt.ridge]), np.array([learnt.share])
-    filled, variance, donors = _run(learnt, reference, rows, gaps, left_out, pair, n_jobs)
+    made = _run(learnt, reference, rows, gaps, left_out, pair, n_jobs)
     blind = gaps.all(axis=1)
-    filled[0, blind] = reference.mean(axis=0)
-    variance[blind] = reference.var(axis=0)
-    values = np.where(gaps, filled[0], 0.0)
-    spread = np.where(gaps, np.sqrt(learnt.spread_local * variance + learnt.spread_base), 0.0)
-    return Estimate(values=values, spread=spread, donors=donors)
+    made.filled[0, blind] = learnt.mean
+    made.variance[blind] = learnt.scale**2
+    values = np.where(gaps, made.filled[0], 0.0)
+    spread = np.where(gaps, np.sqrt(learnt.spread_local * made.variance + learnt.spread_base), 0.0)
+    return Estimate(values=values, spread=spread, table=made.table, donors=made.donors)
+
+
+class _Made(NamedTuple):
+    """Fillings for each pair of ridge and share, the donors' variance around the first, the donors and their table."""
+
+    filled: NDArray[np.float64]
+    variance: NDArray[np.float64]
+    donors: NDArray[np.int64]
+    table: NDArray[np.float64]
 
 
 def _run(
     learnt: Reconstruction,
-    reference: NDArray[np.float64],
+    reference: Reference,
     rows: NDArray[np.float64],
     gaps: NDArray[np.bool_],
     left_out: NDArray[np.int64] | None,
     pairs: tuple[NDArray[np.float64], NDArray[np.float64]],
     n_jobs: int | None,
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
-    """Return fillings for each pair of ridge and share, the donors' variance around the first, and the donors."""
+) -> _Made:
     from treemend.kernels.reconstruction import reconstruct_rows
 
     n_rows, n_features = rows.shape
@@ -151,12 +167,12 @@ def _run(
     distrusted = np.zeros((n_rows, n_features), dtype=bool)
     usable = ~gaps
     known = np.where(usable, rows, 0.0)
-    count = min(N_CANDIDATES, len(reference) - (left_out is not None))
-    candidates, _ = masked_neighbors(reference, known, usable, count, exclude=left_out, n_jobs=n_jobs)
+    count = min(N_CANDIDATES, reference.n_rows - (left_out is not None))
+    table, candidates = reference.scaled(reference.nearest_on(known, usable, count, left_out))
 
     def task(part: slice) -> None:
         reconstruct_rows(
-            reference,
+            table,
             learnt.scale,
             learnt.relevance,
             known[part],
@@ -176,7 +192,12 @@ def _run(
         )
 
     for_chunks(task, n_rows, n_features * N_DONORS * N_DONORS, n_jobs)
-    return filled, variance, donors
+    return _Made(filled, variance, donors, table)
+
+
+def _rows_of(reference: Reference, numbers: NDArray[np.int64]) -> NDArray[np.float64]:
+    table, places = reference.scaled(numbers)
+    return table[places]
 
 
 def _squared_correlations(rows: NDArray[np.float64]) -> NDArray[np.float32]:
@@ -187,7 +208,7 @@ def _squared_correlations(rows: NDArray[np.float64]) -> NDArray[np.float32]:
 
 def _choose_weights(
     learnt: Reconstruction,
-    reference: NDArray[np.float64],
+    reference: Reference,
     true: NDArray[np.float64],
     gaps: NDArray[np.bool_],
     left_out: NDArray[np.int64],
@@ -197,11 +218,11 @@ def _choose_weights(
     """Take ridge and share with the smallest left-out error, over exact masks and slightly wrong ones."""
     pairs = [(ridge, share) for ridge in RIDGES for share in SHARES]
     ridges, shares = (np.array(column) for column in zip(*pairs, strict=True))
-    low, high = reference.min(axis=0), reference.max(axis=0)
+    low, high = reference.unit.lowest, reference.unit.highest
     overwritten = np.where(gaps, low + rng.random(true.shape) * (high - low), true)
     error = np.zeros(len(pairs))
     for judged in (gaps, shifted_stretches(rng, gaps)):
-        filled, _, _ = _run(learnt, reference, overwritten, judged, left_out, (ridges, shares), n_jobs)
+        filled = _run(learnt, reference, overwritten, judged, left_out, (ridges, shares), n_jobs).filled
         squared = np.where(judged, (filled - true) ** 2, 0.0).sum(axis=2) / judged.sum(axis=1)
         error += np.sqrt(squared).mean(axis=1)
     error[pairs.index(PREFERRED)] *= 1 - PREFERENCE
@@ -211,7 +232,7 @@ def _choose_weights(
 
 def _calibrate_spread(
     learnt: Reconstruction,
-    reference: NDArray[np.float64],
+    reference: Reference,
     true: NDArray[np.float64],
     gaps: NDArray[np.bool_],
     left_out: NDArray[np.int64],
@@ -221,8 +242,9 @@ def _calibrate_spread(
     from scipy.optimize import nnls
 
     pair = np.array([learnt.ridge]), np.array([learnt.share])
-    filled, variance, _ = _run(learnt, reference, true, gaps, left_out, pair, n_jobs)
-    estimate = np.clip(filled[0], reference.min(axis=0), reference.max(axis=0))
+    made = _run(learnt, reference, true, gaps, left_out, pair, n_jobs)
+    variance = made.variance
+    estimate = np.clip(made.filled[0], reference.unit.lowest, reference.unit.highest)
     squared = np.where(gaps, (estimate - true) ** 2, 0.0)
     seen = gaps.sum(axis=0)
     possible = float((learnt.scale**2 * seen).sum())

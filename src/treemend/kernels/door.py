@@ -10,14 +10,19 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from treemend.kernels.packing import LANES, PackedReference, TreeLike, estimate_rows, pack_rows, scale_rows
+from treemend.kernels.packing import LANES, PackedReference, TreeLike, estimate_rows, scale_rows
 from treemend.kernels.threads import for_chunks
 
 SPARE_CANDIDATES = 2
 
 
 def node_radii(
-    packed: PackedReference, rows: NDArray[np.float64], n_neighbors: int, *, n_jobs: int | None = None
+    packed: PackedReference,
+    rows: NDArray[np.float64],
+    n_neighbors: int,
+    *,
+    exclude: NDArray[np.int64] | None = None,
+    n_jobs: int | None = None,
 ) -> NDArray[np.float64]:
     """Return the distance from each row to its K-th nearest reference row, at every node.
 
@@ -29,6 +34,8 @@ def node_radii(
         Rows of shape (n, d), attributes in the tree's order.
     n_neighbors
         K, from 1 to the number of reference rows.
+    exclude
+        A reference row to leave out for each row; a negative number leaves out none.
     n_jobs
         Threads, as in joblib; ``None`` uses every core, or one inside a joblib or Dask worker.
 
@@ -37,8 +44,9 @@ def node_radii(
     ndarray of shape (n, n_nodes)
         ``R(x; K)`` of section 4, exact in float64.
     """
-    _check_neighbors(n_neighbors, packed.n_rows)
-    return _radii(packed, _rows(rows, packed.n_attributes), None, n_neighbors, n_jobs)
+    skipped = None if exclude is None else _excluded(exclude, len(rows))
+    _check_neighbors(n_neighbors, packed.n_rows - (skipped is not None and bool((skipped >= 0).any())))
+    return _radii(packed, _rows(rows, packed.n_attributes), skipped, n_neighbors, n_jobs)
 
 
 def left_out_radii(packed: PackedReference, n_neighbors: int, *, n_jobs: int | None = None) -> NDArray[np.float64]:
@@ -217,7 +225,7 @@ def node_neighbors(
 
 
 def masked_neighbors(
-    values: NDArray[np.float64],
+    packed: PackedReference,
     rows: NDArray[np.float64],
     observed: NDArray[np.bool_],
     n_neighbors: int,
@@ -225,14 +233,14 @@ def masked_neighbors(
     exclude: NDArray[np.int64] | None = None,
     n_jobs: int | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return each row's K nearest of ``values`` by Euclidean distance over the row's observed attributes.
+    """Return each row's K nearest reference rows by Euclidean distance over the row's observed attributes.
 
     Parameters
     ----------
-    values
-        Reference rows, of shape (N, d).
+    packed
+        The reference.
     rows
-        Rows of shape (q, d).
+        Rows of shape (q, d), attributes in the tree's order.
     observed
         Which attributes of each row count, of shape (q, d). A row that observes nothing is at distance 0 from all.
     n_neighbors, exclude, n_jobs
@@ -246,8 +254,7 @@ def masked_neighbors(
     from treemend.kernels.masked import neighbors_on_observed
 
     skipped = _excluded(exclude, len(rows))
-    _check_neighbors(n_neighbors, len(values) - bool((skipped >= 0).any()))
-    packed = pack_rows(np.asarray(values, dtype=np.float64))
+    _check_neighbors(n_neighbors, packed.n_rows - bool((skipped >= 0).any()))
     rows = _rows(rows, packed.n_attributes)
     trusted = np.ascontiguousarray(observed, dtype=np.bool_)
     indices = np.empty((len(rows), n_neighbors), dtype=np.int64)
@@ -263,8 +270,49 @@ def masked_neighbors(
             indices[part],
         )
 
-    for_chunks(task, len(rows), len(values) * packed.n_attributes, n_jobs)
+    for_chunks(task, len(rows), packed.exact.size, n_jobs)
     return indices, np.ldexp(distances, packed.exponent)
+
+
+def neighbors_outside(
+    columns: NDArray[np.float32],
+    rows: NDArray[np.float64],
+    region: NDArray[np.int64],
+    n_regions: NDArray[np.int64],
+    n_neighbors: int,
+    *,
+    exclude: NDArray[np.int64],
+    n_jobs: int | None = None,
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Return the K reference rows nearest to each row outside of each of its regions, by float32 squared distance.
+
+    Parameters
+    ----------
+    columns
+        The reference, transposed, of shape (d, N).
+    rows
+        Rows of shape (q, d), attributes in the order of ``columns``.
+    region, n_regions
+        From ``frozen.equal_regions``.
+    n_neighbors, exclude, n_jobs
+        As in ``node_neighbors``.
+
+    Returns
+    -------
+    indices, squared distances
+        Of shape (q, REGIONS, K), sorted by distance, then by row index; -1 and infinity where there is no region.
+    """
+    from treemend.kernels.frozen import REGIONS, nearest_outside
+
+    skipped = _excluded(exclude, len(rows))
+    indices = np.full((len(rows), REGIONS, n_neighbors), -1, dtype=np.int64)
+    squares = np.full(indices.shape, np.inf, dtype=np.float32)
+
+    def task(part: slice) -> None:
+        nearest_outside(rows[part], columns, region[part], n_regions[part], skipped[part], indices[part], squares[part])
+
+    for_chunks(task, len(rows), columns.size, n_jobs)
+    return indices, squares
 
 
 def declared_nodes(anomalous: NDArray[np.bool_], tree: TreeLike, *, stop_at_root: bool = False) -> NDArray[np.bool_]:

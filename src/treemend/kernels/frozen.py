@@ -1,7 +1,8 @@
 """Values that stand still where they should not: dropped to a constant, or stuck.
 
-Enters: suspect rows, reference rows, and the layout. Leaves: for each row the evidence that its most surprising region
-of equal values does not belong there, and the values of that region that surprise (section 10 of the method).
+Enters: suspect rows, reference rows, and the layout. Leaves, in three steps: the largest regions of equal values; the
+reference rows nearest outside each; and the evidence that a row's most surprising region does not belong there, with the
+values of that region that surprise (section 10 of the method).
 
 Equal neighbours alone prove nothing: a spectrum may be saturated, an image has a background. So a region is judged by
 the reference rows nearest to the row outside the region: how many of them have the very same value at each attribute.
@@ -21,47 +22,70 @@ SAME = 1e-9
 
 
 @kernel
-def frozen_rows(
+def equal_regions(
     rows: NDArray[np.float64],
-    reference: NDArray[np.float64],
-    columns: NDArray[np.float32],
-    left_out: NDArray[np.int64],
     height: int,
     width: int,
     smallest: int,
-    n_donors: int,
+    region: NDArray[np.int64],
+    n_regions: NDArray[np.int64],
+) -> None:
+    """Fill ``region`` (rows, d) with the number of the region a value belongs to, or -1, and ``n_regions`` (rows).
+
+    ``height`` is 0 for a sequence; ``smallest`` is the least number of attributes (or pixels) of a region.
+    """
+    for row in range(rows.shape[0]):
+        if height > 0:
+            n_regions[row] = _grid_regions(rows[row], height, width, smallest, region[row])
+        else:
+            n_regions[row] = _runs(rows[row], smallest, region[row])
+
+
+@kernel
+def nearest_outside(
+    rows: NDArray[np.float64],
+    columns: NDArray[np.float32],
+    region: NDArray[np.int64],
+    n_regions: NDArray[np.int64],
+    left_out: NDArray[np.int64],
+    donors: NDArray[np.int64],
+    gaps: NDArray[np.float32],
+) -> None:
+    """Fill ``donors`` and ``gaps`` (rows, regions, donors) with the reference rows nearest outside each region.
+
+    ``columns`` is the transposed reference in float32; ``left_out`` is a row's own place in the reference, or -1.
+    """
+    part = np.empty((REGIONS + 1, columns.shape[1]), np.float32)
+    outside = np.empty(columns.shape[1], np.float32)
+    for row in range(rows.shape[0]):
+        if n_regions[row] == 0:
+            continue
+        _squares_by_region(rows[row], columns, region[row], part)
+        for r in range(n_regions[row]):
+            _sum_outside(part, r, left_out[row], outside)
+            _nearest(outside, donors[row, r], gaps[row, r])
+
+
+@kernel
+def most_surprising_region(
+    rows: NDArray[np.float64],
+    table: NDArray[np.float64],
+    donors: NDArray[np.int64],
+    region: NDArray[np.int64],
+    n_regions: NDArray[np.int64],
     evidence: NDArray[np.float64],
     mask: NDArray[np.bool_],
 ) -> None:
-    """Fill ``evidence`` (rows) and ``mask`` (rows, d).
-
-    ``columns`` is the transposed reference in float32; ``left_out`` is a row's own place in the reference, or -1; ``height`` is 0
-    for a sequence; ``smallest`` is the least number of attributes (or pixels) of a region.
-    """
-    n_rows, d = rows.shape
-    region = np.empty(d, np.int64)
-    part = np.empty((REGIONS + 1, columns.shape[1]), np.float32)
-    outside = np.empty(columns.shape[1], np.float32)
-    donors = np.empty(n_donors, np.int64)
-    gaps = np.empty(n_donors, np.float32)
-    odds = np.empty(d)
-    for row in range(n_rows):
+    """Fill ``evidence`` (rows) and ``mask`` (rows, d); ``donors`` are places in ``table``."""
+    odds = np.empty(rows.shape[1])
+    for row in range(rows.shape[0]):
         evidence[row] = 0.0
-        for j in range(d):
-            mask[row, j] = False
-        if height > 0:
-            n_regions = _grid_regions(rows[row], height, width, smallest, region)
-        else:
-            n_regions = _runs(rows[row], smallest, region)
-        if n_regions == 0:
-            continue
-        _squares_by_region(rows[row], columns, region, part)
-        for r in range(n_regions):
-            _sum_outside(part, r, left_out[row], outside)
-            surprise = _surprise(rows[row], reference, outside, region, r, donors, gaps, odds)
+        mask[row] = False
+        for r in range(n_regions[row]):
+            surprise = _surprise(rows[row], table, region[row], r, donors[row, r], odds)
             if surprise > evidence[row]:
                 evidence[row] = surprise
-                _mark(region, r, odds, mask[row])
+                _mark(region[row], r, odds, mask[row])
 
 
 @inlined
@@ -201,12 +225,10 @@ def _nearest(distances: NDArray[np.float32], donors: NDArray[np.int64], gaps: ND
 @inlined
 def _surprise(
     row: NDArray[np.float64],
-    reference: NDArray[np.float64],
-    outside: NDArray[np.float32],
+    table: NDArray[np.float64],
     region: NDArray[np.int64],
     r: int,
     donors: NDArray[np.int64],
-    gaps: NDArray[np.float32],
     odds: NDArray[np.float64],
 ) -> float:
     """Return minus the log odds of the region's values among the nearest rows outside it; 0 if nothing is outside."""
@@ -217,10 +239,9 @@ def _surprise(
         odds[j] = 0.5
     if inside == d:
         return 0.0
-    _nearest(outside, donors, gaps)
     for donor in donors:
         for j in range(d):
-            if region[j] == r and abs(reference[donor, j] - row[j]) <= SAME:
+            if region[j] == r and abs(table[donor, j] - row[j]) <= SAME:
                 odds[j] += 1
     surprise = 0.0
     for j in range(d):

@@ -158,19 +158,6 @@ def pack(values: NDArray[np.float64], tree: TreeLike, alpha: float) -> PackedRef
     )
 
 
-def pack_rows(values: NDArray[np.float64]) -> PackedReference:
-    """Lay reference rows out for distances that need no tree."""
-    return pack(values, WholeRow(values.shape[1]), 1.0)
-
-
-class WholeRow:
-    """The tree that is nothing but a root over all attributes."""
-
-    def __init__(self, width: int) -> None:
-        self.start, self.stop = np.array([0]), np.array([width])
-        self.left = self.right = np.array([-1])
-
-
 def scale_rows(packed: PackedReference, rows: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return rows in the reference's scaled units, drawn in to at most ``FARTHEST`` from the reference's middle."""
     with np.errstate(over="ignore", under="ignore"):

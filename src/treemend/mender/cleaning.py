@@ -22,6 +22,7 @@ from treemend.mender.judging import node_counts
 from treemend.mender.knowledge import Workshop, learn
 from treemend.mender.settings import Settings
 from treemend.mender.weighing import weigh_rows
+from treemend.reference import HeldRows
 from treemend.tree import Part
 
 __all__ = ["Cleaned", "learn_cleaned", "middle_p_values", "rejected"]
@@ -60,8 +61,7 @@ def learn_cleaned(
     """
 
     def learnt_from(kept: NDArray[np.bool_]) -> Workshop:
-        rows = np.ascontiguousarray(values[kept])
-        return learn(rows, part_of(rows), grid, settings)
+        return learn(HeldRows(np.ascontiguousarray(values[kept])), part_of, grid, settings)
 
     fewest = settings.n_neighbors + 2
     kept = np.ones(len(values), dtype=bool)

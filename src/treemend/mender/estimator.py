@@ -24,6 +24,7 @@ from treemend.mender.mending import mend_rows
 from treemend.mender.parameters import check_choice, check_count, check_names
 from treemend.mender.result import Mended
 from treemend.mender.settings import settle
+from treemend.reference import HeldRows
 from treemend.tree import AttributeTree, Part, grid_shape, lay_out
 
 __all__ = ["TreeMender"]
@@ -225,7 +226,7 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
             cleaned = learn_cleaned(*learning)
             self._workshop, self._set_aside = cleaned.workshop, np.flatnonzero(complete)[~cleaned.kept]
         else:
-            self._workshop = learn(values, learning[1](values), *learning[2:])
+            self._workshop = learn(HeldRows(values), *learning[1:])
         if promises_nothing(self._workshop):
             warnings.warn(
                 f"{len(values)} reference rows are too few to promise a false-alarm rate of "
@@ -254,7 +255,7 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
     @property
     def reference_(self) -> NDArray[np.float64]:
         """The reference rows that were learnt from, as they came."""
-        return self._fitted().knowledge.reference
+        return self._fitted().reference.values
 
     @property
     def set_aside_(self) -> NDArray[np.int64]:

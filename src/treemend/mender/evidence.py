@@ -65,10 +65,10 @@ class Evidence:
             grid=self._grid(),
             asked_rate=settings.false_alarm_rate if settings.tau is None else None,
             tau=self._tau(),
-            n_reference=len(knowledge.reference),
+            n_reference=self.workshop.reference.n_rows,
             reference_rate=touched_share(self.workshop),
-            reference_low=knowledge.reference.min(axis=0),
-            reference_high=knowledge.reference.max(axis=0),
+            reference_low=self.workshop.to_columns(self.workshop.reference.low[None])[0],
+            reference_high=self.workshop.to_columns(self.workshop.reference.high[None])[0],
         )
 
     def _tau(self) -> float | None:

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from treemend.calibration import NOTHING_DECLARED
+from treemend.calibration import NOTHING_DECLARED, own_radii
 from treemend.mender.knowledge import Workshop
 from treemend.mender.weighing import Surprise, refine_declared, weigh_rows
-from treemend.radii import suspect_radii
 from treemend.separation import attribute_mask, declare, turning_levels
 
 __all__ = ["Verdict", "cleanness", "judge", "node_counts", "offset", "promises_nothing", "touched_share"]
@@ -36,26 +35,21 @@ class Verdict:
 def node_counts(
     workshop: Workshop, rows: NDArray[np.float64], left_out: NDArray[np.int64] | None = None
 ) -> NDArray[np.int64]:
-    """Count, for every row and node, the reference rows that are at least as unusual.
+    """Count, for every row and node, the calibration rows that are at least as unusual.
 
     ``left_out`` names the reference rows that ``rows`` are, -1 for none; they are judged by the others.
     """
-    if left_out is not None:
-        known = left_out >= 0
-        counts = np.empty((len(rows), workshop.tree.n_nodes), dtype=np.int64)
-        counts[known] = workshop.calibration.left_out_counts(left_out[known])
-        counts[~known] = node_counts(workshop, rows[~known])
-        return counts
-    settings = workshop.settings
-    radii = suspect_radii(
-        rows,
-        workshop.tree,
-        workshop.packed,
-        workshop.filler.reference,
-        settings.n_neighbors,
-        n_jobs=settings.n_jobs,
-    )
-    return workshop.calibration.counts(radii)
+    counts = np.empty((len(rows), workshop.tree.n_nodes), dtype=np.int64)
+    own = np.full(len(rows), -1) if left_out is None else left_out
+    known = own >= 0
+    n_neighbors = workshop.settings.n_neighbors
+    if known.any():
+        calibration, numbers = workshop.calibration, own[known]
+        radii = own_radii(workshop.reference, calibration, numbers, n_neighbors)
+        counts[known] = calibration.counts(radii) - (calibration.places(numbers) >= 0)[:, None]
+    if not known.all():
+        counts[~known] = workshop.calibration.counts(workshop.reference.radii(rows[~known], n_neighbors))
+    return counts
 
 
 def judge(workshop: Workshop, rows: NDArray[np.float64], left_out: NDArray[np.int64] | None = None) -> Verdict:

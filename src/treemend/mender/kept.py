@@ -45,7 +45,7 @@ def _scaling_problem(scaling: Scaling) -> str | None:
 
 
 def _reconstruction_problem(learnt: Reconstruction) -> str | None:
-    good = _finite(learnt.scale, learnt.relevance, learnt.spread_base)
+    good = _finite(learnt.mean, learnt.scale, learnt.relevance, learnt.spread_base)
     return None if good else "has values that are not finite"
 
 
@@ -69,9 +69,11 @@ def _grid(sides: tuple[int, ...], n_attributes: int) -> tuple[int, int, int]:
 
 
 def _knowledge_problem(knowledge: Knowledge) -> str | None:
-    n_rows, n_attributes = knowledge.reference.shape
-    if not _finite(knowledge.reference, knowledge.radii) or (knowledge.radii < 0).any():
-        return "has reference rows or radii that are not finite, or negative"
+    n_attributes = knowledge.tree.n_features
+    if not _finite(knowledge.radii) or (knowledge.radii < 0).any():
+        return "has radii that are not finite, or negative"
+    if (np.diff(knowledge.calibrated, prepend=-1) <= 0).any() or not len(knowledge.calibrated):
+        return "has calibration rows that are not in ascending order"
     if knowledge.grid is not None and (len(knowledge.grid) != 3 or math.prod(knowledge.grid) != n_attributes):
         return f"has a grid {knowledge.grid}, and {n_attributes} attributes"
     scales = knowledge.scales
@@ -79,8 +81,8 @@ def _knowledge_problem(knowledge: Knowledge) -> str | None:
         return None
     if scales.context.grid != knowledge.grid or scales.evidence.shape[1] != SEARCH + 1:
         return "has scales that belong to something else"
-    inside = ((scales.rows >= 0) & (scales.rows < n_rows)).all()
-    return None if inside and len(scales.rows) else "has scales of rows that the reference does not have"
+    inside = np.isin(scales.rows, knowledge.calibrated).all()
+    return None if inside and len(scales.rows) else "has scales of rows that are no calibration rows"
 
 
 _SIDES = Optional(Series(Number(least=1, most=_LARGEST_SIDE, whole=True)))
@@ -96,6 +98,7 @@ _SCALING = Record(Scaling, {"offset": _floats("attributes"), "width": _floats("a
 _RECONSTRUCTION = Record(
     Reconstruction,
     {
+        "mean": _floats("attributes"),
         "scale": _floats("attributes"),
         "relevance": Array("float32", ("attributes", "attributes")),
         "ridge": Number(),
@@ -141,10 +144,10 @@ _SCALES = Record(
 KNOWLEDGE = Record(
     Knowledge,
     {
-        "reference": _floats("rows", "attributes"),
         "scaling": _SCALING,
         "tree": _TREE,
-        "radii": _floats("rows", "nodes"),
+        "calibrated": Array("int64", ("calibration rows",)),
+        "radii": _floats("calibration rows", "nodes"),
         "threshold": Record(Threshold, {"tau": Number(least=-1, most=1), "rate": Number(least=0, most=1)}),
         "reconstruction": Optional(_RECONSTRUCTION),
         "grid": _SIDES,

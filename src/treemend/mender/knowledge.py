@@ -4,6 +4,7 @@ Enters: reference rows and settings. Leaves: `Knowledge`, the least that has to 
 `Workshop`, with everything that can be made again from it laid out for work.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,13 +13,15 @@ from numpy.typing import NDArray
 
 from treemend.calibration import Calibration, Threshold, calibrate, largest_tau, rate_at
 from treemend.imputation import Filler, Reconstruction, learn_reconstruction
-from treemend.kernels import PackedReference, left_out_radii, pack
 from treemend.mender.settings import Settings
 from treemend.mender.weighing import Bench, Scales, learn_scales
+from treemend.reference import Reference, Rows
 from treemend.tables import Scaling, learn_scaling
 from treemend.tree import AttributeTree, Part, build_tree
 
 __all__ = ["Knowledge", "Workshop", "learn", "open_workshop"]
+
+_MOST_FOR_THE_LAYOUT = 5_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,12 +30,12 @@ class Knowledge:
 
     Attributes
     ----------
-    reference : ndarray, reference rows x attributes
-        As they came, in the order of the columns.
     scaling : Scaling
     tree : AttributeTree
-    radii : ndarray, reference rows x nodes
-        Left-out K-th radii.
+    calibrated : ndarray of int
+        Numbers of the reference rows that set the thresholds, ascending.
+    radii : ndarray, those rows x nodes
+        Their left-out K-th radii.
     threshold : Threshold
         Of the search.
     reconstruction : Reconstruction or None
@@ -43,9 +46,9 @@ class Knowledge:
         For ``refine=True``.
     """
 
-    reference: NDArray[np.float64]
     scaling: Scaling
     tree: AttributeTree
+    calibrated: NDArray[np.int64]
     radii: NDArray[np.float64]
     threshold: Threshold
     reconstruction: Reconstruction | None
@@ -55,11 +58,11 @@ class Knowledge:
 
 @dataclass(frozen=True, eq=False)
 class Workshop:
-    """Knowledge, and the tools made from it."""
+    """The reference, what was learnt from it, and the tools made from both."""
 
+    reference: Reference
     knowledge: Knowledge
     settings: Settings
-    packed: PackedReference
     calibration: Calibration
     filler: Filler
     bench: Bench
@@ -71,7 +74,7 @@ class Workshop:
 
     def to_tree(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Scale values in the order of the columns, and put them into the order of the tree."""
-        return _to_tree(values, self.knowledge.scaling, self.tree)
+        return np.ascontiguousarray(self.knowledge.scaling.apply(values)[:, self.tree.order])
 
     def to_columns(self, in_tree_order: NDArray[Any]) -> NDArray[Any]:
         """Put attributes back into the order of the columns."""
@@ -80,87 +83,83 @@ class Workshop:
         return in_columns
 
     def level(self) -> int:
-        """Return how many reference rows may be at least as unusual while a node still counts as anomalous."""
+        """Return how many calibration rows may be at least as unusual while a node still counts as anomalous."""
         return int(np.floor(self.knowledge.threshold.tau * self.calibration.n_rows + 1e-9))
 
 
-def learn(values: NDArray[np.float64], part: Part, grid: tuple[int, int, int] | None, settings: Settings) -> Workshop:
+def learn(
+    rows: Rows,
+    part_of: Callable[[NDArray[np.float64]], Part],
+    grid: tuple[int, int, int] | None,
+    settings: Settings,
+) -> Workshop:
     """Learn from reference rows.
 
     Parameters
     ----------
-    values : ndarray, reference rows x attributes
+    rows : Rows
         Finite.
-    part : Part
-        All attributes, as they lie.
+    part_of : callable
+        Gives the layout of all attributes, from some reference rows.
     grid : tuple of int or None
         Height, width and channels, if the layout is a grid.
     settings : Settings
     """
-    tree = build_tree(part, settings.depth)
-    scaling = learn_scaling(values, settings.scale)
-    scaled = _to_tree(values, scaling, tree)
-    packed = pack(scaled, tree, settings.alpha)
-    radii = left_out_radii(packed, settings.n_neighbors, n_jobs=settings.n_jobs)
-    calibration = calibrate(radii)
+    looked_at = _sample(rows.n_rows, _MOST_FOR_THE_LAYOUT, settings.seed)
+    tree = build_tree(part_of(rows.some(looked_at)), settings.depth)
+    scaling = learn_scaling(np.array(rows.extremes()), settings.scale)
+    reference = rows.prepared(scaling, tree, grid, settings.alpha, settings.n_jobs)
+    numbers = _sample(rows.n_rows, settings.calibration_rows, settings.seed)
+    calibration = calibrate(numbers, reference.left_out_radii(numbers, settings.n_neighbors))
     reconstruction = None
     if settings.imputation == "reconstruct":
-        reconstruction = learn_reconstruction(scaled, seed=settings.seed, n_jobs=settings.n_jobs)
+        reconstruction = learn_reconstruction(reference, seed=settings.seed, n_jobs=settings.n_jobs)
     threshold = _choose_threshold(calibration, tree, settings)
-    knowledge = Knowledge(values, scaling, tree, radii, threshold, reconstruction, grid, scales=None)
-    workshop = _laid_out(knowledge, settings, scaled, packed, calibration)
+    knowledge = Knowledge(scaling, tree, numbers, calibration.radii, threshold, reconstruction, grid, scales=None)
+    workshop = _laid_out(reference, knowledge, settings, calibration)
     if not settings.refine or tree.n_features == 1:
         return workshop
-    scales = learn_scales(workshop.bench, calibration.left_out_counts(), seed=settings.seed)
+    scales = learn_scales(workshop.bench, seed=settings.seed)
     return replace(workshop, knowledge=replace(knowledge, scales=scales))
 
 
-def open_workshop(knowledge: Knowledge, settings: Settings) -> Workshop:
-    """Make the tools again from what was learnt."""
-    scaled = _to_tree(knowledge.reference, knowledge.scaling, knowledge.tree)
-    packed = pack(scaled, knowledge.tree, settings.alpha)
-    return _laid_out(knowledge, settings, scaled, packed, calibrate(knowledge.radii))
+def open_workshop(rows: Rows, knowledge: Knowledge, settings: Settings) -> Workshop:
+    """Make the tools again from the reference and what was learnt."""
+    reference = rows.prepared(knowledge.scaling, knowledge.tree, knowledge.grid, settings.alpha, settings.n_jobs)
+    return _laid_out(reference, knowledge, settings, calibrate(knowledge.calibrated, knowledge.radii))
 
 
-def _laid_out(
-    knowledge: Knowledge,
-    settings: Settings,
-    scaled: NDArray[np.float64],
-    packed: PackedReference,
-    calibration: Calibration,
-) -> Workshop:
+def _sample(n_rows: int, most: int, seed: int) -> NDArray[np.int64]:
+    """Return the numbers of all rows, or of a random sample of them, ascending."""
+    if n_rows <= most:
+        return np.arange(n_rows)
+    return np.sort(np.random.default_rng(seed).permutation(n_rows)[:most])
+
+
+def _laid_out(reference: Reference, knowledge: Knowledge, settings: Settings, calibration: Calibration) -> Workshop:
     tree, scaling = knowledge.tree, knowledge.scaling
     filler = Filler(
-        reference=scaled,
-        donated=np.ascontiguousarray(knowledge.reference[:, tree.order]),
+        reference=reference,
         offset=scaling.offset[tree.order],
         width=scaling.width[tree.order],
-        packed=packed,
-        radii=knowledge.radii,
+        calibration=calibration,
         tree=tree,
         reconstruction=knowledge.reconstruction,
         donors=settings.donors,
         imputation=settings.imputation,
         n_neighbors=settings.n_neighbors,
     )
-    low = scaled.min(axis=0)
-    span = scaled.max(axis=0) - low
     bench = Bench(
+        reference=reference,
+        calibration=calibration,
         filler=filler,
         tree=tree,
         grid=knowledge.grid,
         tau=knowledge.threshold.tau,
         stop_at_root=settings.stop_at_root,
-        n_reference=calibration.n_rows,
-        unit_offset=low,
-        unit_width=np.where(span > 0, span, 1.0),
         n_jobs=settings.n_jobs,
     )
-    return Workshop(knowledge, settings, packed, calibration, filler, bench)
-
-
-def _to_tree(values: NDArray[np.float64], scaling: Scaling, tree: AttributeTree) -> NDArray[np.float64]:
-    return np.ascontiguousarray(scaling.apply(values)[:, tree.order])
+    return Workshop(reference, knowledge, settings, calibration, filler, bench)
 
 
 def _choose_threshold(calibration: Calibration, tree: AttributeTree, settings: Settings) -> Threshold:

@@ -19,6 +19,7 @@ from treemend.mender.kept import KNOWLEDGE
 from treemend.mender.knowledge import open_workshop
 from treemend.mender.parameters import check_names
 from treemend.mender.settings import Settings, settle
+from treemend.reference import HeldRows
 from treemend.storage import Array, Fields, Integers, Number, Optional, Plain, Series, Text
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ _VERSION_1 = Fields(
         "seed": Number(least=0, most=2**32 - 1, whole=True),
         "names": Optional(Series(Text(), "attributes")),
         "set_aside": Integers("rows set aside"),
+        "reference": Array("float64", ("rows", "attributes")),
         "knowledge": KNOWLEDGE,
     }
 )
@@ -58,6 +60,7 @@ def save(mender: Any, path: str | os.PathLike[str]) -> None:
         "seed": mender._workshop.settings.seed,
         "names": getattr(mender, "feature_names_in_", None),
         "set_aside": mender._set_aside,
+        "reference": mender.reference_,
         "knowledge": mender._workshop.knowledge,
     }
     contents, arrays = storage.encoded(value, _VERSION_1)
@@ -90,15 +93,20 @@ def _read_version_1(kind: type["TreeMender"], stored: storage.Stored) -> "TreeMe
     parameters = Plain().decode(stored.contents["parameters"], "parameters", {})
     mender, settings = _with_parameters(kind, _dictionary(parameters), sizes["attributes"])
     if sizes["rows"] < settings.n_neighbors + 2:
-        raise ModelFileError(f"knowledge.reference has {sizes['rows']} rows, fewer than n_neighbors + 2.")
+        raise ModelFileError(f"reference has {sizes['rows']} rows, fewer than n_neighbors + 2.")
     value = _VERSION_1.decode(stored.contents, "", stored.arrays())
     knowledge = value["knowledge"]
+    if not np.isfinite(value["reference"]).all():
+        raise ModelFileError("reference has values that are not finite.")
+    if knowledge.calibrated[-1] >= sizes["rows"]:
+        raise ModelFileError("knowledge has calibration rows that the reference does not have.")
     lacking = (settings.imputation == "reconstruct" and knowledge.reconstruction is None) or (
         settings.refine and knowledge.scales is None and sizes["attributes"] > 1
     )
     if lacking:
         raise ModelFileError("knowledge lacks what its parameters ask for.")
-    mender._workshop = open_workshop(knowledge, replace(settings, seed=value["seed"]))
+    rows = HeldRows(value["reference"])
+    mender._workshop = open_workshop(rows, knowledge, replace(settings, seed=value["seed"]))
     mender._set_aside = value["set_aside"]
     mender.n_features_in_ = sizes["attributes"]
     return _named(mender, value["names"])

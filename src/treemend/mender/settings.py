@@ -18,6 +18,7 @@ from treemend.tree import default_depth
 __all__ = ["Settings", "settle"]
 
 _DEFAULT_RATE = 0.05
+_MOST_CALIBRATION_ROWS = 10_000
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ class Settings:
     refine: bool
     stop_at_root: bool
     scale: str | None
+    calibration_rows: int
     seed: int
     n_jobs: int | None
 
@@ -87,6 +89,7 @@ def settle(given: Mapping[str, Any], n_features: int) -> Settings:
         refine=given["refine"],
         stop_at_root=given["root_rule"] == "stop",
         scale=given["scale"],
+        calibration_rows=_MOST_CALIBRATION_ROWS,
         seed=_seed(given["random_state"]),
         n_jobs=given["n_jobs"],
     )

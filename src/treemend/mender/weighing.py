@@ -14,7 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from treemend.calibration import Calibration
 from treemend.imputation import Filler, fill
+from treemend.reference import Reference
 from treemend.refinement import (
     EXPLANATIONS,
     Context,
@@ -90,47 +92,32 @@ class Surprise:
 
 @dataclass(frozen=True, eq=False)
 class Bench:
-    """What weighing needs beside the scales: the reference, its range, the layout, the search's threshold."""
+    """What weighing needs beside the scales: the reference, what is usual, the layout, the search's threshold."""
 
+    reference: Reference
+    calibration: Calibration
     filler: Filler
     tree: AttributeTree
     grid: tuple[int, int, int] | None
     tau: float
     stop_at_root: bool
-    n_reference: int
-    unit_offset: NDArray[np.float64]
-    unit_width: NDArray[np.float64]
     n_jobs: int | None
 
-    def to_layout(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Take rows to the reference's unit range, and to the order of the layout: the tree's, or row by row."""
-        unit = (rows - self.unit_offset) / self.unit_width
-        if self.grid is None:
-            return np.asarray(unit, dtype=np.float64)
-        laid = np.empty_like(unit)
-        laid[:, self.tree.order] = unit
-        return laid
 
-    def to_tree(self, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Take a mask back."""
-        return mask if self.grid is None else mask[:, self.tree.order]
-
-
-def search_evidence(
-    counts: NDArray[np.int64], tree: AttributeTree, n_reference: int, *, stop_at_root: bool
-) -> NDArray[np.float64]:
+def search_evidence(bench: Bench, counts: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return minus the log of the smallest ``tau`` at which the search declares something in a row."""
-    first = turning_levels(counts, tree, -1, n_reference, stop_at_root=stop_at_root)
-    return -np.log((first + 1) / (n_reference + 1))
+    n_rows = bench.calibration.n_rows
+    first = turning_levels(counts, bench.tree, -1, n_rows, stop_at_root=bench.stop_at_root)
+    return -np.log((first + 1) / (n_rows + 1))
 
 
-def learn_scales(bench: Bench, left_out_counts: NDArray[np.int64], *, seed: int) -> Scales:
-    """Learn from the reference, and weigh its rows honestly."""
-    reference = bench.to_layout(bench.filler.reference)
-    context, clean = learn_context(reference, bench.grid, seed=seed, n_jobs=bench.n_jobs)
-    by_search = search_evidence(
-        left_out_counts[clean.rows], bench.tree, bench.n_reference, stop_at_root=bench.stop_at_root
+def learn_scales(bench: Bench, *, seed: int) -> Scales:
+    """Learn from the reference, and weigh its calibration rows honestly."""
+    calibration = bench.calibration
+    context, clean = learn_context(
+        bench.reference, bench.grid, weighable=calibration.numbers, seed=seed, n_jobs=bench.n_jobs
     )
+    by_search = search_evidence(bench, calibration.left_out_counts()[calibration.places(clean.rows)])
     evidence = np.column_stack([clean.evidence, by_search])
     usual_density = float(np.quantile(clean.log_density, _ODD))
     return Scales(context, learn_tails(evidence), clean.rows, evidence, usual_density)
@@ -210,19 +197,19 @@ def _weigh_once(
     left_out: NDArray[np.int64] | None,
 ) -> Surprise:
     """Weigh complete rows; reference rows have the statistics of models that have not seen them."""
-    laid = bench.to_layout(rows)
-    reference = bench.to_layout(bench.filler.reference)
-    weighed = weigh(scales.context, laid, reference, left_out=left_out, n_jobs=bench.n_jobs)
+    laid = bench.reference.unit.to_layout(rows)
+    weighed = weigh(scales.context, laid, bench.reference, left_out=left_out, n_jobs=bench.n_jobs)
     by_search = np.full(len(rows), -np.inf)
     if counts is not None:
-        by_search = search_evidence(counts, bench.tree, bench.n_reference, stop_at_root=bench.stop_at_root)
+        by_search = search_evidence(bench, counts)
     evidence = np.column_stack([weighed.evidence, by_search])
     surprise = scales.tails.surprise(evidence)
     statistic, explanation = surprise.max(axis=1), surprise.argmax(axis=1)
     if left_out is not None:
         statistic = _honest(scales, statistic, left_out)
     beyond = statistic > threshold
-    mask = bench.to_tree(find_stretches(scales.context, laid, weighed, beyond, explanation, n_jobs=bench.n_jobs))
+    stretches = find_stretches(scales.context, laid, weighed, beyond, explanation, n_jobs=bench.n_jobs)
+    mask = bench.reference.unit.to_tree(stretches)
     searched = np.flatnonzero(beyond & (explanation == SEARCH))
     if counts is not None and len(searched):
         mask[searched] = _declared(bench, counts[searched])
@@ -231,8 +218,9 @@ def _weigh_once(
 
 def _declared(bench: Bench, counts: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return what the search declares: at its own threshold, or at the first level at which it declares anything."""
-    first = turning_levels(counts, bench.tree, -1, bench.n_reference, stop_at_root=bench.stop_at_root)
-    level = np.maximum(first, math.floor(bench.tau * bench.n_reference + 1e-9))
+    n_rows = bench.calibration.n_rows
+    first = turning_levels(counts, bench.tree, -1, n_rows, stop_at_root=bench.stop_at_root)
+    level = np.maximum(first, math.floor(bench.tau * n_rows + 1e-9))
     at_threshold = declare(counts, bench.tree, level[:, None], stop_at_root=bench.stop_at_root)
     at_first = declare(counts, bench.tree, first[:, None], stop_at_root=bench.stop_at_root)
     lost = ~at_threshold.any(axis=1)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from treemend.reference import Reference
 from treemend.refinement.coordinates import Cells, Coordinates, Grid, describe, lay_cells, learn_coordinates
 from treemend.refinement.frozen import find_frozen
 from treemend.refinement.mixture import Mixture, Shape, choose_shape, learn_mixture
@@ -68,16 +69,23 @@ class Weighed:
 
 
 def learn_context(
-    reference: Floats, grid: Grid | None = None, *, seed: int = 0, n_jobs: int | None = None
+    reference: Reference,
+    grid: Grid | None = None,
+    *,
+    weighable: Integers | None = None,
+    seed: int = 0,
+    n_jobs: int | None = None,
 ) -> tuple[Context, CleanEvidence]:
     """Learn from clean rows.
 
     Parameters
     ----------
-    reference : ndarray of shape (N, d)
-        Finite rows on [0, 1] scales, attributes in layout order: along the chain, or row by row with channels last.
+    reference : Reference
+        In unit layout: attributes along the chain, or row by row with channels last.
     grid : tuple of int, optional
         Height, width and channels; ``None`` for a sequence.
+    weighable : ndarray of int, optional
+        The reference rows whose evidence is wanted; all by default.
     seed : int
         Of the clusters, the folds and the sample.
     n_jobs : int, optional
@@ -88,27 +96,31 @@ def learn_context(
     Context
         What `weigh` and `find_stretches` need.
     CleanEvidence
-        Honest evidence of the reference rows, all of them up to `MOST_CROSS_FITTED`.
+        Honest evidence of the wanted rows, all of them up to `MOST_CROSS_FITTED` reference rows.
     """
-    cells = lay_cells(reference.shape[1], grid)
+    cells = lay_cells(len(reference.low), grid)
     windows = lay_windows(cells)
-    shuffled = np.random.default_rng(seed).permutation(len(reference))
-    cross_fit = len(reference) <= MOST_CROSS_FITTED
-    learning = reference if cross_fit else reference[np.sort(shuffled[:MOST_LEARNT])]
+    shuffled = np.random.default_rng(seed).permutation(reference.n_rows)
+    cross_fit = reference.n_rows <= MOST_CROSS_FITTED
+    learning = _rows_of(reference, np.arange(reference.n_rows) if cross_fit else np.sort(shuffled[:MOST_LEARNT]))
     shape = choose_shape(describe(learn_coordinates(learning, cells), cells, learning)[0], seed)
     context = _learn(learning, grid, cells, windows, shape, seed)
+    wanted = np.arange(reference.n_rows) if weighable is None else weighable
     if cross_fit:
-        weighed = np.arange(len(reference))
-        best = _cross_fitted(reference, context, shape, shuffled % min(FOLDS, len(reference)), seed, n_jobs)
+        weighed, rows = wanted, learning[wanted]
+        best = _cross_fitted(learning, context, shape, shuffled % min(FOLDS, len(learning)), seed, n_jobs)
+        best = Best(*(part[wanted] for part in vars(best).values()))
     else:
-        weighed = np.sort(shuffled[MOST_LEARNT : MOST_LEARNT + MOST_WEIGHED])
-        best = _scan(context, reference[weighed], n_jobs)
-    frozen = find_frozen(reference[weighed], reference, grid_of(context), weighed, n_jobs)[0]
+        unseen = shuffled[MOST_LEARNT:]
+        weighed = np.sort(unseen[np.isin(unseen, wanted)][:MOST_WEIGHED])
+        rows = _rows_of(reference, weighed)
+        best = _scan(context, rows, n_jobs)
+    frozen = find_frozen(rows, reference, grid_of(context), weighed, n_jobs)[0]
     return context, CleanEvidence(weighed, np.column_stack([best.evidence, frozen]), best.log_density)
 
 
 def weigh(
-    context: Context, rows: Floats, reference: Floats, *, left_out: Integers | None = None, n_jobs: int | None = None
+    context: Context, rows: Floats, reference: Reference, *, left_out: Integers | None = None, n_jobs: int | None = None
 ) -> Weighed:
     """Weigh how much evidence each explanation of a row has against "clean".
 
@@ -118,7 +130,7 @@ def weigh(
         From `learn_context`.
     rows : ndarray of shape (n, d)
         Finite suspect rows, scaled and ordered as the reference.
-    reference : ndarray of shape (N, d)
+    reference : Reference
         The rows that `context` was learnt from.
     left_out : ndarray of int of shape (n,), optional
         Each row's own place in the reference, -1 if it has none: it is not asked about itself when frozen values are
@@ -135,6 +147,11 @@ def weigh(
 def grid_of(context: Context) -> Grid | None:
     """Return the grid if it is broad enough to be treated as one."""
     return context.grid if context.cells.grid else None
+
+
+def _rows_of(reference: Reference, numbers: Integers) -> Floats:
+    table, places = reference.laid(numbers)
+    return table[places]
 
 
 def _learn(learning: Floats, grid: Grid | None, cells: Cells, windows: Windows, shape: Shape, seed: int) -> Context:

@@ -8,6 +8,7 @@ all channels.
 import numpy as np
 from numpy.typing import NDArray
 
+from treemend.reference import Reference
 from treemend.refinement.coordinates import Grid
 
 Floats = NDArray[np.float64]
@@ -22,26 +23,42 @@ SHORT_ROW = 8
 
 
 def find_frozen(
-    rows: Floats, reference: Floats, grid: Grid | None, left_out: Integers, n_jobs: int | None
+    rows: Floats, reference: Reference, grid: Grid | None, left_out: Integers, n_jobs: int | None
 ) -> tuple[Floats, Bools]:
     """Return the evidence (n,) and the mask (n, d) of each row's most surprising region of equal values."""
-    from treemend.kernels.frozen import frozen_rows
+    from treemend.kernels.frozen import equal_regions, most_surprising_region
     from treemend.kernels.threads import for_chunks
 
-    rows, reference = np.ascontiguousarray(rows), np.ascontiguousarray(reference)
+    rows = np.ascontiguousarray(rows)
     evidence, mask = np.zeros(len(rows)), np.zeros(rows.shape, dtype=bool)
-    n_donors = min(DONORS, len(reference) - 1)
+    n_donors = min(DONORS, reference.n_rows - 1)
     if n_donors < 1:
         return evidence, mask
     height, width = grid[:2] if grid else (0, 0)
-    columns = np.ascontiguousarray(reference.T, np.float32)
     smallest = _smallest_region(rows.shape[1], grid)
-
-    def task(part: slice) -> None:
-        own = left_out[part]
-        frozen_rows(rows[part], reference, columns, own, height, width, smallest, n_donors, evidence[part], mask[part])
-
-    for_chunks(task, len(rows), reference.size, n_jobs)
+    region, n_regions = np.empty(rows.shape, dtype=np.int64), np.empty(len(rows), dtype=np.int64)
+    for_chunks(
+        lambda part: equal_regions(rows[part], height, width, smallest, region[part], n_regions[part]),
+        len(rows),
+        rows.shape[1],
+        n_jobs,
+    )
+    some = np.flatnonzero(n_regions)
+    if len(some) == 0:
+        return evidence, mask
+    standing, regions, counts = rows[some], region[some], n_regions[some]
+    donors = reference.nearest_outside(standing, regions, counts, n_donors, left_out[some])
+    table, places = reference.laid(donors)
+    odd, marked = np.zeros(len(some)), np.zeros(standing.shape, dtype=bool)
+    for_chunks(
+        lambda part: most_surprising_region(
+            standing[part], table, places[part], regions[part], counts[part], odd[part], marked[part]
+        ),
+        len(some),
+        standing.shape[1] * n_donors,
+        n_jobs,
+    )
+    evidence[some], mask[some] = odd, marked
     return evidence, mask
 
 
