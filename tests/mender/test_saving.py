@@ -181,7 +181,9 @@ CHANGES = {
         (0, 0), np.nan
     ),
     "not in ascending order": lambda contents, arrays: arrays["knowledge.calibrated"].__setitem__(0, 7),
-    "calibration rows that the reference": lambda contents, arrays: arrays["knowledge.calibrated"].__setitem__(-1, 99),
+    "calibration rows that the reference": lambda contents, arrays: [
+        arrays[name].__setitem__(-1, 99) for name in ("knowledge.calibrated", "knowledge.scales.rows")
+    ],
     "not finite, or negative": lambda contents, arrays: arrays["knowledge.radii"].__setitem__((0, 0), -1),
     "cannot be one": lambda contents, arrays: arrays["knowledge.scaling.width"].__setitem__(0, 0),
     "tau must lie in": lambda contents, arrays: contents["knowledge"]["fields"]["threshold"]["fields"].update(tau=2),
