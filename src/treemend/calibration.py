@@ -110,13 +110,13 @@ def rate_at(calibration: Calibration, tree: AttributeTree, tau: float, *, stop_a
 
 
 def largest_tau(calibration: Calibration, tree: AttributeTree, rate: float, *, stop_at_root: bool) -> Threshold:
-    """Find the largest ``tau`` at which the search touches at most ``rate`` of the reference rows.
+    """Find the largest ``tau`` up to which the search touches at most ``rate`` of the reference rows.
 
+    The rate is not monotone: near ``tau = 1``, where all is anomalous, a search that stops at the root finds nothing.
     Where even ``tau = 0`` touches more, the reference is too small for the rate: the threshold then declares nothing.
     """
     share = rates(calibration, tree, stop_at_root=stop_at_root)
-    allowed = np.flatnonzero(share <= rate)
-    if len(allowed) == 0:
+    level = int(np.argmax(share > rate)) - 1 if (share > rate).any() else len(share) - 1
+    if level < 0:
         return Threshold(tau=NOTHING_DECLARED, rate=0.0)
-    level = int(allowed[-1])
     return Threshold(tau=level / calibration.n_rows, rate=float(share[level]))

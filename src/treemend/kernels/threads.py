@@ -11,9 +11,12 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 
+from treemend.progress import chunks_done
+
 WORK_IN_A_CHUNK = 2_000_000_000
 LARGEST_CHUNK = 64
 CHUNK_MULTIPLE = 16
+SECONDS_BETWEEN_LOOKS = 0.25
 
 
 def thread_count(n_jobs: int | None) -> int:
@@ -58,18 +61,20 @@ def chunk_size(n_rows: int, work_per_row: int, n_threads: int) -> int:
 
 
 def for_chunks(task: Callable[[slice], None], n_rows: int, work_per_row: int, n_jobs: int | None) -> None:
-    """Call ``task`` for slices that cover all rows, in threads."""
+    """Call ``task`` for slices that cover all rows, in threads; Ctrl-C ends it after the slices in work."""
     n_threads = thread_count(n_jobs)
     size = chunk_size(n_rows, work_per_row, n_threads)
     slices = [slice(begin, min(begin + size, n_rows)) for begin in range(0, n_rows, size)]
     if n_threads == 1 or len(slices) <= 1:
         for part in slices:
             task(part)
+            chunks_done(part.stop, n_rows)
         return
     with ThreadPoolExecutor(min(n_threads, len(slices))) as pool:
         futures = [pool.submit(task, part) for part in slices]
         try:
-            wait(futures)
+            while wait(futures, timeout=SECONDS_BETWEEN_LOOKS).not_done:
+                chunks_done(sum(future.done() for future in futures) * size, n_rows)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise

@@ -5,7 +5,8 @@ Enters: reference rows at `fit`, suspect rows afterwards. Leaves: see each metho
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, Self, cast
 
@@ -20,10 +21,12 @@ from treemend.mender import saving
 from treemend.mender.cleaning import learn_cleaned
 from treemend.mender.judging import cleanness, judge, node_counts, offset, promises_nothing, touched_share
 from treemend.mender.knowledge import Workshop, learn
-from treemend.mender.mending import mend_rows
+from treemend.mender.mending import mend_table
 from treemend.mender.parameters import check_choice, check_count, check_names
+from treemend.mender.parts import in_parts
 from treemend.mender.result import Mended
 from treemend.mender.settings import settle
+from treemend.progress import silenced
 from treemend.reference import HeldRows
 from treemend.tree import AttributeTree, Part, grid_shape, lay_out
 
@@ -76,6 +79,15 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         Find corrupted rows of the reference first, in rounds, and set them aside; needs ``refine=True``.
     incomplete_reference : "refuse" or "drop", default="refuse"
         What to do with reference rows that hold NaN.
+    calibration_rows : int, "auto" or "all", default="auto"
+        How many reference rows set the thresholds, while all of them are neighbours and donors. "auto" takes all up to
+        10,000, and a random sample of that many above. Fewer make fitting quicker and the promised rate less certain.
+    memory_limit : int, str or None, default=None
+        Bytes that the work on rows may use beside the tables themselves, as a number or as in "500 MB". None stands for
+        a quarter of the memory that is free. It changes how many rows are worked on at a time, and no result.
+    progress : bool or None, default=None
+        Whether to show a bar for what lasts longer than a second. None and True show it where standard error is a
+        terminal; False never does.
     random_state : int, RandomState or None, default=0
         Seed of what is left to chance: stretches that are cut out of the reference to learn how to fill, and draws.
         A row's draw depends on the seed and on the row alone.
@@ -140,6 +152,9 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         passthrough: Sequence[Any] = (),
         clean_reference: bool = False,
         incomplete_reference: str = "refuse",
+        calibration_rows: int | str = "auto",
+        memory_limit: int | str | None = None,
+        progress: bool | None = None,
         random_state: Any = 0,
         n_jobs: int | None = None,
     ) -> None:
@@ -157,6 +172,9 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         self.passthrough = passthrough
         self.clean_reference = clean_reference
         self.incomplete_reference = incomplete_reference
+        self.calibration_rows = calibration_rows
+        self.memory_limit = memory_limit
+        self.progress = progress
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -209,29 +227,19 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
             For scikit-learn's pipelines.
         """
         del y
-        check_choice("incomplete_reference", self.incomplete_reference, ("refuse", "drop"))
-        check_names("passthrough", self.passthrough)
-        table = self._read(X, reset=True)
-        settings = settle(self.get_params(deep=False), table.values.shape[1])
-        complete = self._complete(table)
-        values = np.ascontiguousarray(table.values[complete])
-        if len(values) < settings.n_neighbors + 2:
-            raise InputError(
-                f"The reference must have at least n_neighbors + 2 = {settings.n_neighbors + 2} rows, got n_samples = "
-                f"{len(values)}. Give more clean rows, or lower n_neighbors."
-            )
-        self._set_aside = np.empty(0, dtype=np.int64)
-        learning = (values, partial(self._lay_out, table.names), grid_shape(self.layout), settings)
-        if self.clean_reference:
-            cleaned = learn_cleaned(*learning)
-            self._workshop, self._set_aside = cleaned.workshop, np.flatnonzero(complete)[~cleaned.kept]
-        else:
-            self._workshop = learn(HeldRows(values), *learning[1:])
+        before = dict(vars(self))
+        try:
+            with self._followed():
+                self._learn(X)
+        except BaseException:
+            # Whatever happens, Ctrl-C included, the mender is what it was.
+            self.__dict__ = before
+            raise
         if promises_nothing(self._workshop):
             warnings.warn(
-                f"{len(values)} reference rows are too few to promise a false-alarm rate of "
-                f"{settings.false_alarm_rate:g}: nothing will be declared. Give more clean rows, or ask for a higher "
-                "rate.",
+                f"{self._workshop.calibration.n_rows} reference rows are too few to promise a false-alarm rate of "
+                f"{self._workshop.settings.false_alarm_rate:g}: nothing will be declared. Give more clean rows, or ask "
+                "for a higher rate.",
                 UserWarning,
                 stacklevel=2,
             )
@@ -279,7 +287,43 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
             ``repaired`` and ``mask`` in the kind of table that came, ``corrupted`` one flag a row, and more.
         """
         check_count("n_draws", n_draws, least=0)
-        return mend_rows(self._fitted(), *self._suspects(X), n_draws=n_draws)
+        table = self._suspects(X)
+        with self._followed():
+            return mend_table(self._workshop, table, n_draws=n_draws)
+
+    def mend_batches(self, batches: Iterable[Any], *, n_draws: int = 0) -> Iterator[Mended]:
+        """Mend tables one after the other, as they come: for more rows than memory holds.
+
+        Parameters
+        ----------
+        batches : iterable of array-likes or data frames, rows x attributes
+            Taken one at a time. Rows have the results that they would have in one table.
+        n_draws : int, default=0
+            Number of random completions, for multiple imputation.
+
+        Yields
+        ------
+        Mended
+            One for each batch.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(0)
+        >>> rows = rng.normal(size=(300, 8)).cumsum(axis=1)
+        >>> mender = TreeMender().fit(rows[:200])
+        >>> whole = mender.mend(rows[200:])
+        >>> parts = list(mender.mend_batches([rows[200:250], rows[250:]]))
+        >>> bool(np.all(np.vstack([part.repaired for part in parts]) == whole.repaired))
+        True
+        """
+        check_count("n_draws", n_draws, least=0)
+        self._fitted()
+        if isinstance(batches, str | bytes | Mapping) or hasattr(batches, "shape"):
+            raise InputError(
+                f"batches must be an iterable of tables, such as a list of arrays or a generator of data frames; got "
+                f"a {type(batches).__name__}. For one table, call mend."
+            )
+        return (self.mend(batch, n_draws=n_draws) for batch in batches)
 
     def fit_mend(self, X: Any, y: Any = None, *, n_draws: int = 0) -> Mended:
         """Learn from rows and mend them, each judged and repaired by the others.
@@ -339,8 +383,8 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         X : array-like or data frame, rows x attributes
             Suspect rows.
         """
-        _, rows = self._suspects(X)
-        return self._workshop.to_columns(judge(self._workshop, rows).mask & ~np.isnan(rows))
+        found = self._asked(X, lambda rows: judge(self._workshop, rows).mask & ~np.isnan(rows))
+        return np.asarray(self._workshop.to_columns(found), dtype=np.bool_)
 
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Return +1 for clean and -1 for corrupted rows.
@@ -360,8 +404,8 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         X : array-like or data frame, rows x attributes
             Suspect rows.
         """
-        _, rows = self._suspects(X)
-        return node_counts(self._workshop, rows) / self._workshop.calibration.n_rows
+        counts = self._asked(X, lambda rows: node_counts(self._workshop, rows))
+        return np.asarray(counts / self._workshop.calibration.n_rows)
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """Return how clean each row is; higher is cleaner.
@@ -374,8 +418,7 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         X : array-like or data frame, rows x attributes
             Suspect rows.
         """
-        _, rows = self._suspects(X)
-        return cleanness(self._workshop, rows)
+        return np.asarray(self._asked(X, lambda rows: cleanness(self._workshop, rows)))
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return `score_samples` minus the offset: below 0 for rows found corrupted, above 0 for clean ones.
@@ -437,6 +480,26 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
             raise ColumnsError(f"{error}\n{difference}".rstrip()) from None
         return table
 
+    def _learn(self, X: Any) -> None:
+        check_choice("incomplete_reference", self.incomplete_reference, ("refuse", "drop"))
+        check_names("passthrough", self.passthrough)
+        table = self._read(X, reset=True)
+        settings = settle(self.get_params(deep=False), table.values.shape[1])
+        complete = self._complete(table)
+        values = np.ascontiguousarray(table.values[complete])
+        if len(values) < settings.n_neighbors + 2:
+            raise InputError(
+                f"The reference must have at least n_neighbors + 2 = {settings.n_neighbors + 2} rows, got n_samples = "
+                f"{len(values)}. Give more clean rows, or lower n_neighbors."
+            )
+        self._set_aside = np.empty(0, dtype=np.int64)
+        learning = partial(self._lay_out, table.names), grid_shape(self.layout), settings
+        if self.clean_reference:
+            cleaned = learn_cleaned(values, *learning)
+            self._workshop, self._set_aside = cleaned.workshop, np.flatnonzero(complete)[~cleaned.kept]
+        else:
+            self._workshop = learn(HeldRows(values), *learning)
+
     def _complete(self, table: tables.Table) -> NDArray[np.bool_]:
         """Return the reference rows to learn from; refuse what cannot be learnt from."""
         complete = np.ones(len(table.values), dtype=bool)
@@ -451,27 +514,40 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
     def _lay_out(self, names: tuple[str, ...] | None, values: NDArray[np.float64]) -> Part:
         return lay_out(self.layout, values.shape[1], names=names, reference=lambda: values)
 
-    def _suspects(self, X: Any) -> tuple[tables.Table, NDArray[np.float64]]:
-        """Return the table as read, and its rows as the stages want them."""
-        workshop = self._fitted()
+    def _suspects(self, X: Any) -> tables.Table:
+        """Read suspect rows, and refuse what cannot be judged."""
+        self._fitted()
         table = self._read(X, reset=False)
         tables.check_not_infinite(table.values, table.names, "suspect")
-        return table, workshop.to_tree(table.values)
+        return table
+
+    def _asked(self, X: Any, ask: Callable[[NDArray[np.float64]], NDArray[Any]]) -> NDArray[Any]:
+        """Ask something of suspect rows, part by part."""
+        table = self._suspects(X)
+        with self._followed():
+            return in_parts(self._workshop, table.values, ask)
+
+    def _followed(self) -> AbstractContextManager[None]:
+        """Show progress while a block runs, unless it is not wanted."""
+        return silenced(self.progress is False)
 
     def _mend_reference(self, X: Any, *, n_draws: int = 0) -> Mended:
         """Mend the reference rows themselves, each left out of its own judgement."""
-        table, rows = self._suspects(X)
-        learnt = np.ones(len(rows), dtype=bool)
+        table = self._suspects(X)
+        learnt = np.ones(len(table.values), dtype=bool)
         if self.incomplete_reference == "drop":
-            learnt = ~np.any(np.isnan(rows), axis=1)
+            learnt = ~np.any(np.isnan(table.values), axis=1)
         learnt[self._set_aside] = False
-        own = np.full(len(rows), -1)
+        own = np.full(len(learnt), -1)
         own[learnt] = np.arange(np.count_nonzero(learnt))
-        return mend_rows(self._workshop, table, rows, left_out=own, n_draws=n_draws)
+        with self._followed():
+            return mend_table(self._workshop, table, left_out=own, n_draws=n_draws)
 
     def _mend_among(self, X: Any, own: NDArray[np.int64]) -> Mended:
         """Mend rows of which some are rows of ``reference_``: ``own`` says which, -1 for none; these are left out."""
-        return mend_rows(self._fitted(), *self._suspects(X), left_out=own)
+        table = self._suspects(X)
+        with self._followed():
+            return mend_table(self._workshop, table, left_out=own)
 
     def _as_array(self, mended: Mended) -> NDArray[np.floating[Any]]:
         """Return the repaired attributes, without the columns that were passed through."""

@@ -9,11 +9,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treemend.calibration import NOTHING_DECLARED, own_radii
+from treemend.kernels import declared_nodes
 from treemend.mender.knowledge import Workshop
-from treemend.mender.weighing import Surprise, refine_declared, weigh_rows
-from treemend.separation import attribute_mask, declare, turning_levels
+from treemend.mender.weighing import SEARCH, Surprise, level_evidence, refine_declared, weigh_rows
+from treemend.separation import attribute_mask, turning_levels
 
-__all__ = ["Verdict", "cleanness", "judge", "node_counts", "offset", "promises_nothing", "touched_share"]
+__all__ = [
+    "Verdict",
+    "anomalous_nodes",
+    "cleanness",
+    "judge",
+    "node_counts",
+    "offset",
+    "promises_nothing",
+    "touched_share",
+]
+
+_ROWS_TO_TRY = 256
+_WORTH_LOOKING = 0.4
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,23 +46,62 @@ class Verdict:
 
 
 def node_counts(
-    workshop: Workshop, rows: NDArray[np.float64], left_out: NDArray[np.int64] | None = None
+    workshop: Workshop,
+    rows: NDArray[np.float64],
+    left_out: NDArray[np.int64] | None = None,
+    *,
+    level: int | None = None,
 ) -> NDArray[np.int64]:
     """Count, for every row and node, the calibration rows that are at least as unusual.
 
-    ``left_out`` names the reference rows that ``rows`` are, -1 for none; they are judged by the others.
+    Parameters
+    ----------
+    workshop : Workshop
+    rows : ndarray, rows x attributes
+        Scaled, in the order of the tree, NaN where missing.
+    left_out : ndarray of int, one a row, optional
+        The reference rows that these rows are, -1 for none; they are judged by the others.
+    level : int, optional
+        Rows of which no node has a count of at most this may be given any larger counts, which is quicker.
     """
     counts = np.empty((len(rows), workshop.tree.n_nodes), dtype=np.int64)
     own = np.full(len(rows), -1) if left_out is None else left_out
     known = own >= 0
-    n_neighbors = workshop.settings.n_neighbors
+    n_neighbors, calibration = workshop.settings.n_neighbors, workshop.calibration
     if known.any():
-        calibration, numbers = workshop.calibration, own[known]
-        radii = own_radii(workshop.reference, calibration, numbers, n_neighbors)
-        counts[known] = calibration.counts(radii) - (calibration.places(numbers) >= 0)[:, None]
-    if not known.all():
-        counts[~known] = workshop.calibration.counts(workshop.reference.radii(rows[~known], n_neighbors))
+        radii = own_radii(workshop.reference, calibration, own[known], n_neighbors)
+        counts[known] = calibration.counts(radii) - (calibration.places(own[known]) >= 0)[:, None]
+    for part in _parts(~known, first=_ROWS_TO_TRY if level is not None else len(rows)):
+        unusual: NDArray[np.bool_] = np.ones(len(part), dtype=bool)
+        if level is not None:
+            unusual = np.any(anomalous_nodes(workshop, rows[part], level), axis=1)
+            # Where most rows are unusual, looking first is work done twice.
+            level = level if unusual.mean() < _WORTH_LOOKING else None
+        counts[part[~unusual]] = calibration.n_rows
+        if unusual.any():
+            counts[part[unusual]] = calibration.counts(workshop.reference.radii(rows[part[unusual]], n_neighbors))
     return counts
+
+
+def anomalous_nodes(workshop: Workshop, rows: NDArray[np.float64], level: int) -> NDArray[np.bool_]:
+    """Tell which nodes of fresh rows have a count of at most ``level``, without counting where that can be avoided."""
+    calibration, n_neighbors = workshop.calibration, workshop.settings.n_neighbors
+    if not 0 <= level < calibration.n_rows:
+        return np.full((len(rows), workshop.tree.n_nodes), level >= 0)
+    radius = calibration.radius_at(level)
+    holes = np.isnan(rows).any(axis=1)
+    anomalous = np.empty((len(rows), workshop.tree.n_nodes), dtype=bool)
+    if holes.any():
+        anomalous[holes] = workshop.reference.radii(rows[holes], n_neighbors) > radius
+    if not holes.all():
+        anomalous[~holes] = workshop.reference.beyond(rows[~holes], radius, n_neighbors)
+    return anomalous
+
+
+def _parts(chosen: NDArray[np.bool_], first: int) -> list[NDArray[np.intp]]:
+    """Return the chosen rows in two parts, ``first`` of them in the first."""
+    places = np.flatnonzero(chosen)
+    return [part for part in (places[:first], places[first:]) if len(part)]
 
 
 def judge(workshop: Workshop, rows: NDArray[np.float64], left_out: NDArray[np.int64] | None = None) -> Verdict:
@@ -63,20 +115,30 @@ def judge(workshop: Workshop, rows: NDArray[np.float64], left_out: NDArray[np.in
     left_out : ndarray of int, one a row, optional
         The reference rows that these rows are, -1 for none; they are judged by the others.
     """
-    counts = node_counts(workshop, rows, left_out)
     if _weighs(workshop):
-        mask = _weighed(workshop, rows, counts, _limit(workshop), left_out).mask
+        limit = _limit(workshop)
+        counts = node_counts(workshop, rows, left_out, level=_deciding_level(workshop, limit))
+        mask = _weighed(workshop, rows, counts, limit, left_out).mask
         return Verdict(declared=np.zeros(counts.shape, dtype=bool), mask=mask)
-    declared = declare(
-        counts / workshop.calibration.n_rows,
-        workshop.tree,
-        workshop.knowledge.threshold.tau,
-        stop_at_root=workshop.settings.stop_at_root,
-    )
+    if left_out is None:
+        anomalous = anomalous_nodes(workshop, rows, workshop.level())
+    else:
+        anomalous = node_counts(workshop, rows, left_out) <= workshop.level()
+    declared = declared_nodes(anomalous, workshop.tree, stop_at_root=workshop.settings.stop_at_root)
     mask = attribute_mask(declared, workshop.tree)
     if workshop.knowledge.scales is not None:
         mask = refine_declared(workshop.bench, workshop.knowledge.scales, rows, mask)
     return Verdict(declared=declared, mask=mask)
+
+
+def _deciding_level(workshop: Workshop, limit: float) -> int:
+    """Return the largest level at which something declared makes a row corrupted by itself; -1 if none does."""
+    scales, n_rows = workshop.knowledge.scales, workshop.calibration.n_rows
+    if scales is None:
+        return -1
+    evidence = np.full((n_rows, SEARCH + 1), -np.inf)
+    evidence[:, SEARCH] = level_evidence(np.arange(n_rows), n_rows)
+    return int(np.count_nonzero(scales.tails.surprise(evidence)[:, SEARCH] > limit)) - 1
 
 
 def cleanness(

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from treemend import progress
 from treemend.calibration import Calibration, Threshold, calibrate, largest_tau, rate_at
 from treemend.imputation import Filler, Reconstruction, learn_reconstruction
 from treemend.mender.settings import Settings
@@ -110,16 +111,19 @@ def learn(
     scaling = learn_scaling(np.array(rows.extremes()), settings.scale)
     reference = rows.prepared(scaling, tree, grid, settings.alpha, settings.n_jobs)
     numbers = _sample(rows.n_rows, settings.calibration_rows, settings.seed)
-    calibration = calibrate(numbers, reference.left_out_radii(numbers, settings.n_neighbors))
+    with progress.step(f"Comparing {len(numbers):,} reference rows with all others"):
+        calibration = calibrate(numbers, reference.left_out_radii(numbers, settings.n_neighbors))
     reconstruction = None
     if settings.imputation == "reconstruct":
-        reconstruction = learn_reconstruction(reference, seed=settings.seed, n_jobs=settings.n_jobs)
+        with progress.step("Learning how to fill gaps"):
+            reconstruction = learn_reconstruction(reference, seed=settings.seed, n_jobs=settings.n_jobs)
     threshold = _choose_threshold(calibration, tree, settings)
     knowledge = Knowledge(scaling, tree, numbers, calibration.radii, threshold, reconstruction, grid, scales=None)
     workshop = _laid_out(reference, knowledge, settings, calibration)
     if not settings.refine or tree.n_features == 1:
         return workshop
-    scales = learn_scales(workshop.bench, seed=settings.seed)
+    with progress.step("Learning how the parts of a row go together"):
+        scales = learn_scales(workshop.bench, seed=settings.seed)
     return replace(workshop, knowledge=replace(knowledge, scales=scales))
 
 

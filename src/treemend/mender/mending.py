@@ -1,43 +1,65 @@
 """Mending: rows are judged, gaps are filled, and tables of the caller's kind come out.
 
-Enters: a table as read, its rows scaled and in the order of the tree, a `Workshop`. Leaves: a `Mended`.
+Enters: a table as read, a `Workshop`. Leaves: a `Mended`.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
-from treemend.imputation import fill
+from treemend.imputation import Filled, fill
 from treemend.mender.evidence import Evidence
 from treemend.mender.judging import judge
 from treemend.mender.knowledge import Workshop
+from treemend.mender.parts import row_parts
 from treemend.mender.result import Mended
 from treemend.tables import Table
 
-__all__ = ["mend_rows"]
+__all__ = ["mend_table"]
 
 
-def mend_rows(
-    workshop: Workshop,
-    table: Table,
-    rows: NDArray[np.float64],
-    *,
-    left_out: NDArray[np.int64] | None = None,
-    n_draws: int = 0,
+def mend_table(
+    workshop: Workshop, table: Table, *, left_out: NDArray[np.int64] | None = None, n_draws: int = 0
 ) -> Mended:
-    """Mend rows.
+    """Mend the rows of a table.
 
     Parameters
     ----------
     workshop : Workshop
     table : Table
         The rows as they came.
-    rows : ndarray, rows x attributes
-        The same, scaled, in the order of the tree, NaN where missing.
     left_out : ndarray of int, one a row, optional
         The reference rows that these rows are, -1 for none; they are judged and filled by the others.
     n_draws : int, default=0
         Number of random completions.
     """
+    shape = table.values.shape
+    found = np.zeros(shape, dtype=bool)
+    missing = np.isnan(table.values)
+    values, spread = np.full(shape, np.nan), np.full(shape, np.nan)
+    draws = np.full((n_draws, *shape), np.nan)
+    for part in row_parts(workshop, len(table.values), n_draws):
+        own = None if left_out is None else left_out[part]
+        mask, filled = _mend_part(workshop, workshop.to_tree(table.values[part]), own, n_draws)
+        found[part] = workshop.to_columns(mask)
+        values[part], spread[part] = workshop.to_columns(filled.values), workshop.to_columns(filled.spread)
+        for draw, drawn in zip(draws, filled.draws, strict=True):
+            draw[part] = workshop.to_columns(drawn)
+    gaps = found | missing
+    return Mended(
+        repaired=table.rebuilt(values, gaps),
+        mask=table.like(found),
+        corrupted=np.asarray(found.any(axis=1)),
+        missing=table.like(missing),
+        spread=table.like(spread),
+        draws=[table.rebuilt(draw, gaps) for draw in draws],
+        _evidence=Evidence(workshop, table, values, found, missing, spread, left_out),
+    )
+
+
+def _mend_part(
+    workshop: Workshop, rows: NDArray[np.float64], left_out: NDArray[np.int64] | None, n_draws: int
+) -> tuple[NDArray[np.bool_], Filled]:
+    """Return what was found, and what stands in for it and for what was missing, in the order of the tree."""
     verdict = judge(workshop, rows, left_out)
     missing = np.isnan(rows)
     found = verdict.mask & ~missing
@@ -51,15 +73,4 @@ def mend_rows(
         seed=workshop.settings.seed,
         n_jobs=workshop.settings.n_jobs,
     )
-    found, missing = workshop.to_columns(found), workshop.to_columns(missing)
-    values, spread = workshop.to_columns(filled.values), workshop.to_columns(filled.spread)
-    gaps = found | missing
-    return Mended(
-        repaired=table.rebuilt(values, gaps),
-        mask=table.like(found),
-        corrupted=np.asarray(found.any(axis=1)),
-        missing=table.like(missing),
-        spread=table.like(spread),
-        draws=[table.rebuilt(workshop.to_columns(draw), gaps) for draw in filled.draws],
-        _evidence=Evidence(workshop, table, values, found, missing, spread, left_out),
-    )
+    return found, filled

@@ -4,6 +4,7 @@ Enters: an estimator's parameters as they were given. Leaves: a `Settings`, in w
 `ParameterError` that names the parameter, what it must be and what it was.
 """
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ from sklearn.utils import check_random_state
 
 from treemend.exceptions import ParameterError
 from treemend.imputation import DONORS, IMPUTATIONS
+from treemend.memory import memory_budget
 from treemend.mender.parameters import check_choice, check_count, check_flag, check_share
 from treemend.tree import default_depth
 
@@ -39,6 +41,7 @@ class Settings:
     stop_at_root: bool
     scale: str | None
     calibration_rows: int
+    memory_limit: int | str | None
     seed: int
     n_jobs: int | None
 
@@ -76,6 +79,9 @@ def settle(given: Mapping[str, Any], n_features: int) -> Settings:
         )
     if given["clean_reference"] and not given["refine"]:
         raise ParameterError("clean_reference=True judges reference rows by their context and so needs refine=True.")
+    memory_budget(given["memory_limit"])
+    if given["progress"] is not None:
+        check_flag("progress", given["progress"])
     tau, rate = _one_rate(given["tau"], given["false_alarm_rate"])
     depth = default_depth(n_features) if given["depth"] == "auto" else int(given["depth"])
     return Settings(
@@ -89,10 +95,18 @@ def settle(given: Mapping[str, Any], n_features: int) -> Settings:
         refine=given["refine"],
         stop_at_root=given["root_rule"] == "stop",
         scale=given["scale"],
-        calibration_rows=_MOST_CALIBRATION_ROWS,
+        calibration_rows=_calibration_rows(given["calibration_rows"], int(given["n_neighbors"])),
+        memory_limit=given["memory_limit"],
         seed=_seed(given["random_state"]),
         n_jobs=given["n_jobs"],
     )
+
+
+def _calibration_rows(given: Any, n_neighbors: int) -> int:
+    check_count("calibration_rows", given, least=n_neighbors + 2, also=("auto", "all"))
+    if given == "auto":
+        return _MOST_CALIBRATION_ROWS
+    return sys.maxsize if given == "all" else int(given)
 
 
 def _one_rate(tau: Any, rate: Any) -> tuple[float | None, float | None]:

@@ -30,7 +30,7 @@ from treemend.refinement import (
 from treemend.separation import attribute_mask, declare, turning_levels
 from treemend.tree import AttributeTree
 
-__all__ = ["Bench", "Scales", "Surprise", "learn_scales", "refine_declared", "search_evidence", "weigh_rows"]
+__all__ = ["Bench", "Scales", "Surprise", "learn_scales", "level_evidence", "refine_declared", "weigh_rows"]
 
 SEARCH = len(EXPLANATIONS)
 _FURTHER = math.log(10)
@@ -108,7 +108,12 @@ def search_evidence(bench: Bench, counts: NDArray[np.int64]) -> NDArray[np.float
     """Return minus the log of the smallest ``tau`` at which the search declares something in a row."""
     n_rows = bench.calibration.n_rows
     first = turning_levels(counts, bench.tree, -1, n_rows, stop_at_root=bench.stop_at_root)
-    return -np.log((first + 1) / (n_rows + 1))
+    return level_evidence(first, n_rows)
+
+
+def level_evidence(level: NDArray[np.int64], n_rows: int) -> NDArray[np.float64]:
+    """Return the evidence of a search that first declares something at a level, of ``n_rows`` calibration rows."""
+    return -np.log((level + 1) / (n_rows + 1))
 
 
 def learn_scales(bench: Bench, *, seed: int) -> Scales:
