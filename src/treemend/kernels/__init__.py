@@ -5,7 +5,7 @@ of all nodes (section 4 of the method), nearest rows (section 6), declared nodes
 counts (section 7).
 
 The way through: ``packing`` lays the reference out in lanes and ``networks`` builds the comparators for
-``alpha < 1``; ``estimates`` finds each node's nearest rows in float32, all nodes in one pass; ``exact``
+``alpha < 1``; ``euclidean``, ``bitonic`` and ``estimates`` find each node's nearest rows in float32, all nodes in one pass; ``exact``
 settles them in float64 by the literal definition, so that results do not depend on how they were found.
 ``labels`` stops as soon as a threshold decides. ``door`` is what others call. Nothing is compiled, and
 Numba is not imported, before the first call.

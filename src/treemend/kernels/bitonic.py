@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from treemend.kernels.bitonic_lanes import eight_next, first_eight, first_four, first_two, sort_eight
 from treemend.kernels.estimates import ROWS_AT_A_TIME, offer
 from treemend.kernels.flags import inlined, kernel
-from treemend.kernels.lanes import add, any_less, assign, entry, load, minimum, store, zeros_like_row
+from treemend.kernels.lane_masks import any_less
+from treemend.kernels.lanes import add, assign, entry, load, minimum, store, zeros_like_row
 from treemend.kernels.networks import EvenLayout, NodeArrays
 from treemend.kernels.packing import LANES
 

@@ -58,7 +58,8 @@ def _radii(
     n_jobs: int | None,
 ) -> NDArray[np.float64]:
     from treemend.kernels.bitonic import even_shortlists
-    from treemend.kernels.estimates import euclidean_shortlists, ranked_shortlists
+    from treemend.kernels.estimates import ranked_shortlists
+    from treemend.kernels.euclidean import euclidean_shortlists
     from treemend.kernels.exact import settle_radii
 
     n_rows = packed.n_rows if rows is None else len(rows)
