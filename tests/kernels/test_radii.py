@@ -78,6 +78,25 @@ def test_a_row_does_not_depend_on_the_others(alpha):
 
 
 @pytest.mark.parametrize("alpha", [1.0, 0.75])
+@pytest.mark.parametrize("n_rows", [40, 9])
+def test_left_out_radii_of_some_rows_are_those_of_all(alpha, n_rows):
+    generator = np.random.default_rng(12)
+    reference = correlated(generator, n_rows, 12)
+    reference[3] = reference[7]
+    packed = kernels.pack(reference, halving_tree(12, 2), alpha)
+    everything = kernels.left_out_radii(packed, 3)
+    for some in ([3], [7, 0, 3, 3], np.arange(n_rows)[::-1], np.empty(0, dtype=np.int64)):
+        np.testing.assert_array_equal(kernels.left_out_radii(packed, 3, rows=np.asarray(some)), everything[some])
+
+
+@pytest.mark.parametrize("rows", [[30], [-1], [0.5], [[1]], [True]])
+def test_rows_that_are_not_indices_are_refused(rows):
+    packed = kernels.pack(correlated(np.random.default_rng(0), 30, 4), halving_tree(4, 1), 1.0)
+    with pytest.raises(ValueError, match="rows must be"):
+        kernels.left_out_radii(packed, 3, rows=np.array(rows))
+
+
+@pytest.mark.parametrize("alpha", [1.0, 0.75])
 def test_absurdly_far_rows_stay_finite_and_far(alpha):
     generator = np.random.default_rng(8)
     tree = halving_tree(8, 2)

@@ -8,9 +8,10 @@ rows times reference rows.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from treemend.kernels.packing import LANES, PackedReference, TreeLike, estimate_rows, pack_rows, scale_rows
+from treemend.kernels.checks import check_neighbors, checked_indices, checked_rows, work_of_a_row
+from treemend.kernels.packing import LANES, PackedReference, TreeLike, estimate_rows, scale_rows
 from treemend.kernels.threads import for_chunks
 
 SPARE_CANDIDATES = 2
@@ -37,40 +38,64 @@ def node_radii(
     ndarray of shape (n, n_nodes)
         ``R(x; K)`` of section 4, exact in float64.
     """
-    _check_neighbors(n_neighbors, packed.n_rows)
-    return _radii(packed, _rows(rows, packed.n_attributes), None, n_neighbors, n_jobs)
+    check_neighbors(n_neighbors, packed.n_rows)
+    given = checked_rows(rows, packed.n_attributes)
+    return _radii(packed, given, np.full(len(given), -1), n_neighbors, n_jobs)
 
 
-def left_out_radii(packed: PackedReference, n_neighbors: int, *, n_jobs: int | None = None) -> NDArray[np.float64]:
+def left_out_radii(
+    packed: PackedReference,
+    n_neighbors: int,
+    *,
+    rows: NDArray[np.int64] | None = None,
+    n_jobs: int | None = None,
+) -> NDArray[np.float64]:
     """Return ``node_radii`` of the reference rows themselves, each left out of its own list.
 
     Rows are left out by index: a duplicate of a row stays its neighbour at distance 0.
+
+    Parameters
+    ----------
+    packed
+        The reference.
+    n_neighbors
+        K, from 1 to the number of reference rows less one.
+    rows
+        Indices of the reference rows whose radii are wanted, in this order; ``None`` means all of them.
+    n_jobs
+        Threads, as in ``node_radii``.
+
+    Returns
+    -------
+    ndarray of shape (number of rows asked for, n_nodes)
     """
-    _check_neighbors(n_neighbors, packed.n_rows - 1)
-    return _radii(packed, None, np.arange(packed.n_rows), n_neighbors, n_jobs)
+    check_neighbors(n_neighbors, packed.n_rows - 1)
+    own = np.arange(packed.n_rows) if rows is None else checked_indices(rows, packed.n_rows)
+    return _radii(packed, None, own, n_neighbors, n_jobs)
 
 
 def _radii(
     packed: PackedReference,
     rows: NDArray[np.float64] | None,
-    skipped: NDArray[np.int64] | None,
+    skipped: NDArray[np.int64],
     n_neighbors: int,
     n_jobs: int | None,
 ) -> NDArray[np.float64]:
+    """Return the radii of ``rows``, or without them of the reference rows ``skipped``, left out of their own lists."""
     from treemend.kernels.bitonic import even_shortlists
     from treemend.kernels.estimates import ranked_shortlists
     from treemend.kernels.euclidean import euclidean_shortlists
     from treemend.kernels.exact import settle_radii
 
-    n_rows = packed.n_rows if rows is None else len(rows)
-    n_candidates = packed.n_rows - (skipped is not None)
+    n_rows = len(rows) if rows is not None else len(skipped)
+    n_candidates = packed.n_rows - (rows is None)
     length = min(n_neighbors + SPARE_CANDIDATES, n_candidates)
     room = max(length, LANES)
     radii = np.empty((n_rows, packed.n_nodes))
 
     def task(part: slice) -> None:
-        scaled = packed.reference_rows(part) if rows is None else scale_rows(packed, rows[part])
-        own = np.full(len(scaled), -1) if skipped is None else skipped[part]
+        own = skipped[part]
+        scaled = packed.reference_rows(own) if rows is None else scale_rows(packed, rows[part])
         values = np.full((len(scaled), packed.n_nodes, room), np.inf, dtype=np.float32)
         indices = np.full(values.shape, -1, dtype=np.int32)
         estimated = estimate_rows(packed, scaled)
@@ -97,7 +122,7 @@ def _radii(
             radii[part],
         )
 
-    for_chunks(task, n_rows, _work(packed), n_jobs)
+    for_chunks(task, n_rows, work_of_a_row(packed), n_jobs)
     return np.ldexp(radii, packed.exponent)
 
 
@@ -129,8 +154,8 @@ def node_labels(
     """
     from treemend.kernels.labels import label_rows
 
-    _check_neighbors(n_neighbors, packed.n_rows)
-    rows = _rows(rows, packed.n_attributes)
+    check_neighbors(n_neighbors, packed.n_rows)
+    rows = checked_rows(rows, packed.n_attributes)
     thresholds = np.ldexp(np.ascontiguousarray(radius_thresholds, dtype=np.float64), -packed.exponent)
     even = len(packed.layout.wire) > 0
     layout = packed.layout if even else None
@@ -157,115 +182,8 @@ def node_labels(
             anomalous[part],
         )
 
-    for_chunks(task, len(rows), _work(packed), n_jobs)
+    for_chunks(task, len(rows), work_of_a_row(packed), n_jobs)
     return anomalous
-
-
-def node_neighbors(
-    packed: PackedReference,
-    rows: NDArray[np.float64],
-    nodes: NDArray[np.int64],
-    n_neighbors: int,
-    *,
-    exclude: NDArray[np.int64] | None = None,
-    n_jobs: int | None = None,
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return each row's K nearest reference rows over the attributes of one node.
-
-    Parameters
-    ----------
-    packed
-        The reference.
-    rows
-        Rows of shape (q, d), attributes in the tree's order.
-    nodes
-        The node at which row ``r`` is compared, of shape (q,).
-    n_neighbors
-        K.
-    exclude
-        A reference row to leave out for each row; a negative number leaves out none.
-    n_jobs
-        Threads, as in ``node_radii``.
-
-    Returns
-    -------
-    indices, distances
-        Of shape (q, K), sorted by distance, then by row index.
-    """
-    from treemend.kernels.exact import neighbors_at_nodes
-
-    skipped = _excluded(exclude, len(rows))
-    _check_neighbors(n_neighbors, packed.n_rows - bool((skipped >= 0).any()))
-    rows = _rows(rows, packed.n_attributes)
-    at = np.ascontiguousarray(nodes, dtype=np.int64)
-    indices = np.empty((len(rows), n_neighbors), dtype=np.int64)
-    distances = np.empty((len(rows), n_neighbors))
-
-    def task(part: slice) -> None:
-        neighbors_at_nodes(
-            packed.exact,
-            scale_rows(packed, rows[part]),
-            skipped[part],
-            at[part],
-            packed.nodes,
-            packed.sorting_network,
-            distances[part],
-            indices[part],
-        )
-
-    for_chunks(task, len(rows), _work(packed), n_jobs)
-    return indices, np.ldexp(distances, packed.exponent)
-
-
-def masked_neighbors(
-    values: NDArray[np.float64],
-    rows: NDArray[np.float64],
-    observed: NDArray[np.bool_],
-    n_neighbors: int,
-    *,
-    exclude: NDArray[np.int64] | None = None,
-    n_jobs: int | None = None,
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return each row's K nearest of ``values`` by Euclidean distance over the row's observed attributes.
-
-    Parameters
-    ----------
-    values
-        Reference rows, of shape (N, d).
-    rows
-        Rows of shape (q, d).
-    observed
-        Which attributes of each row count, of shape (q, d). A row that observes nothing is at distance 0 from all.
-    n_neighbors, exclude, n_jobs
-        As in ``node_neighbors``.
-
-    Returns
-    -------
-    indices, distances
-        Of shape (q, K), sorted by distance, then by row index.
-    """
-    from treemend.kernels.masked import neighbors_on_observed
-
-    skipped = _excluded(exclude, len(rows))
-    _check_neighbors(n_neighbors, len(values) - bool((skipped >= 0).any()))
-    packed = pack_rows(np.asarray(values, dtype=np.float64))
-    rows = _rows(rows, packed.n_attributes)
-    trusted = np.ascontiguousarray(observed, dtype=np.bool_)
-    indices = np.empty((len(rows), n_neighbors), dtype=np.int64)
-    distances = np.empty((len(rows), n_neighbors))
-
-    def task(part: slice) -> None:
-        neighbors_on_observed(
-            packed.exact,
-            scale_rows(packed, rows[part]),
-            trusted[part],
-            skipped[part],
-            distances[part],
-            indices[part],
-        )
-
-    for_chunks(task, len(rows), len(values) * packed.n_attributes, n_jobs)
-    return indices, np.ldexp(distances, packed.exponent)
 
 
 def declared_nodes(anomalous: NDArray[np.bool_], tree: TreeLike, *, stop_at_root: bool = False) -> NDArray[np.bool_]:
@@ -320,31 +238,5 @@ def alarm_curve(
     return np.cumsum(changes)
 
 
-def _work(packed: PackedReference) -> int:
-    """Return roughly how many operations one row takes."""
-    return packed.n_rows * (packed.n_attributes + len(packed.sorting_network.low))
-
-
-def _rows(rows: ArrayLike, n_attributes: int) -> NDArray[np.float64]:
-    array = np.ascontiguousarray(rows, dtype=np.float64)
-    if array.ndim != 2 or array.shape[1] != n_attributes:
-        raise ValueError(f"rows must have shape (n, {n_attributes}), got {array.shape}.")
-    return array
-
-
-def _excluded(exclude: NDArray[np.int64] | None, n_rows: int) -> NDArray[np.int64]:
-    if exclude is None:
-        return np.full(n_rows, -1, dtype=np.int64)
-    return np.ascontiguousarray(exclude, dtype=np.int64)
-
-
 def _children(tree: TreeLike) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return np.ascontiguousarray(tree.left, dtype=np.int64), np.ascontiguousarray(tree.right, dtype=np.int64)
-
-
-def _check_neighbors(n_neighbors: int, available: int) -> None:
-    if not 1 <= n_neighbors <= available:
-        raise ValueError(
-            f"n_neighbors must be between 1 and the {available} reference rows there are to choose from,"
-            f" got {n_neighbors}; give more reference rows or a smaller n_neighbors."
-        )
