@@ -145,7 +145,7 @@ def _run(
     from treemend.kernels.reconstruction import reconstruct_rows
 
     n_rows, n_features = rows.shape
-    filled = np.zeros((len(pairs[0]), n_rows, n_features))
+    filled = np.zeros((n_rows, len(pairs[0]), n_features))
     variance = np.zeros((n_rows, n_features))
     donors = np.full((n_rows, N_SHOWN), -1, dtype=np.int64)
     distrusted = np.zeros((n_rows, n_features), dtype=bool)
@@ -169,14 +169,14 @@ def _run(
             DISTRUST,
             MOST_DISTRUSTED,
             RELEVANCE_FLOOR,
-            filled[:, part],
+            filled[part],
             variance[part],
             donors[part],
             distrusted[part],
         )
 
     for_chunks(task, n_rows, n_features * N_DONORS * N_DONORS, n_jobs)
-    return filled, variance, donors
+    return filled.transpose(1, 0, 2), variance, donors
 
 
 def _squared_correlations(rows: NDArray[np.float64]) -> NDArray[np.float32]:
