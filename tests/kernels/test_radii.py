@@ -17,7 +17,7 @@ from tests.kernels.examples import correlated, halving_tree, row_pairs, trees
 
 import treemend
 from treemend import kernels
-from treemend.kernels import threads
+from treemend.kernels import node_scans, threads
 
 ALPHAS = (1.0, 0.9, 0.75, 0.5, 0.375, 0.1)
 
@@ -172,3 +172,28 @@ def test_kept_guards_against_binary_fractions():
     assert kernels.kept(100, 0.29) == 29
     assert kernels.kept(1, 0.1) == 1
     assert kernels.kept(7, 1.0) == 7
+
+
+@pytest.mark.parametrize(("width", "depth"), [(32, 3), (21, 3)])
+def test_pairs_computed_once_give_the_radii_of_pairs_computed_twice(width, depth, monkeypatch):
+    """Also with several tiles, ties, a last tile that is not full, and lists too long for one go."""
+    generator = np.random.default_rng(13)
+    reference = np.round(correlated(generator, 171, width))
+    packed = kernels.pack(reference, halving_tree(width, depth), 0.75)
+    for n_neighbors in (3, 20):
+        monkeypatch.setattr(node_scans, "LISTS_IN_MEMORY", 0)
+        twice = kernels.left_out_radii(packed, n_neighbors)
+        monkeypatch.setattr(node_scans, "LISTS_IN_MEMORY", 2**30)
+        for blocks, n_jobs in ((1, 3), (2, 1), (8, 2)):
+            monkeypatch.setattr(node_scans, "BLOCKS_IN_A_TILE", blocks)
+            np.testing.assert_array_equal(kernels.left_out_radii(packed, n_neighbors, n_jobs=n_jobs), twice)
+
+
+@pytest.mark.parametrize("n_tiles", [1, 2, 5, 8])
+def test_all_tiles_meet_once_and_none_twice_in_a_round(n_tiles):
+    rounds = node_scans.tournament(n_tiles)
+    for games in rounds[1:]:
+        players = [player for game in games for player in game]
+        assert len(players) == len(set(players))
+    games = [game for each in rounds for game in each]
+    assert sorted(games) == [(a, b) for a in range(n_tiles) for b in range(a, n_tiles)]

@@ -5,9 +5,9 @@ of all nodes (section 4 of the method), nearest rows (section 6), declared nodes
 counts (section 7).
 
 The way through: ``packing`` lays the reference out in lanes and ``networks`` builds the comparators for
-``alpha < 1``; ``euclidean``, ``bitonic`` and ``estimates`` find each node's nearest rows in float32, all
-nodes in one pass; ``exact`` settles them in float64 by the literal definition, so that results do not
-depend on how they were found. ``labels`` stops as soon as a threshold decides. ``door`` and
+``alpha < 1``; ``euclidean`` and ``ranked_lists`` find each node's nearest rows in float32, all nodes in
+one pass, and ``exact`` settles them in float64 by the literal definition, so that results do not depend on
+how they were found; ``node_scans`` runs them in portions. ``labels`` stops as soon as a threshold decides. ``door`` and
 ``door_neighbors`` are what others call. Nothing is compiled, and Numba is not imported, before the first
 call.
 """

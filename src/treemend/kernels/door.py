@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treemend.kernels.checks import check_neighbors, checked_indices, checked_rows, work_of_a_row
-from treemend.kernels.packing import LANES, PackedReference, TreeLike, estimate_rows, scale_rows
+from treemend.kernels.node_scans import radii_of_reference, radii_of_rows
+from treemend.kernels.packing import PackedReference, TreeLike, estimate_rows, scale_rows
 from treemend.kernels.threads import for_chunks
-
-SPARE_CANDIDATES = 2
 
 
 def node_radii(
@@ -39,8 +38,8 @@ def node_radii(
         ``R(x; K)`` of section 4, exact in float64.
     """
     check_neighbors(n_neighbors, packed.n_rows)
-    given = checked_rows(rows, packed.n_attributes)
-    return _radii(packed, given, np.full(len(given), -1), n_neighbors, n_jobs)
+    radii = radii_of_rows(packed, checked_rows(rows, packed.n_attributes), n_neighbors, n_jobs)
+    return np.ldexp(radii, packed.exponent)
 
 
 def left_out_radii(
@@ -70,60 +69,8 @@ def left_out_radii(
     ndarray of shape (number of rows asked for, n_nodes)
     """
     check_neighbors(n_neighbors, packed.n_rows - 1)
-    own = np.arange(packed.n_rows) if rows is None else checked_indices(rows, packed.n_rows)
-    return _radii(packed, None, own, n_neighbors, n_jobs)
-
-
-def _radii(
-    packed: PackedReference,
-    rows: NDArray[np.float64] | None,
-    skipped: NDArray[np.int64],
-    n_neighbors: int,
-    n_jobs: int | None,
-) -> NDArray[np.float64]:
-    """Return the radii of ``rows``, or without them of the reference rows ``skipped``, left out of their own lists."""
-    from treemend.kernels.bitonic import even_shortlists
-    from treemend.kernels.estimates import ranked_shortlists
-    from treemend.kernels.euclidean import euclidean_shortlists
-    from treemend.kernels.exact import settle_radii
-
-    n_rows = len(rows) if rows is not None else len(skipped)
-    n_candidates = packed.n_rows - (rows is None)
-    length = min(n_neighbors + SPARE_CANDIDATES, n_candidates)
-    room = max(length, LANES)
-    radii = np.empty((n_rows, packed.n_nodes))
-
-    def task(part: slice) -> None:
-        own = skipped[part]
-        scaled = packed.reference_rows(own) if rows is None else scale_rows(packed, rows[part])
-        values = np.full((len(scaled), packed.n_nodes, room), np.inf, dtype=np.float32)
-        indices = np.full(values.shape, -1, dtype=np.int32)
-        estimated = estimate_rows(packed, scaled)
-        if packed.alpha == 1:
-            euclidean_shortlists(packed.estimate, estimated, own, packed.nodes, values, indices, length)
-        elif len(packed.layout.wire):
-            even_shortlists(packed.estimate, estimated, own, packed.nodes, packed.layout, values, indices, length)
-        else:
-            ranked_shortlists(packed.estimate, estimated, own, packed.nodes, packed.network, values, indices, length)
-        settle_radii(
-            packed.exact,
-            scaled,
-            own,
-            packed.centre,
-            packed.spread,
-            packed.roundings,
-            packed.nodes,
-            packed.sorting_network,
-            values,
-            indices,
-            length,
-            length == n_candidates,
-            n_neighbors,
-            radii[part],
-        )
-
-    for_chunks(task, n_rows, work_of_a_row(packed), n_jobs)
-    return np.ldexp(radii, packed.exponent)
+    indices = None if rows is None else checked_indices(rows, packed.n_rows)
+    return np.ldexp(radii_of_reference(packed, indices, n_neighbors, n_jobs), packed.exponent)
 
 
 def node_labels(

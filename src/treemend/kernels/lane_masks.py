@@ -25,6 +25,7 @@ __all__ = [
     "insert_in_lanes",
     "less_mask",
     "less_mask_of_four",
+    "less_mask_of_lanes",
     "lowest_bit",
 ]
 
@@ -78,6 +79,16 @@ def less_mask(typing_context: Any, lanes: Any, bound: Any) -> Any:
         return _integer(builder, builder.fcmp_ordered("<", values[0], _spread(builder, values[1])))
 
     return types.int64(lanes, lanes.dtype), emit
+
+
+@operation
+def less_mask_of_lanes(typing_context: Any, lanes: Any, bounds: Any) -> Any:
+    """Return an integer whose bit ``l`` says whether lane ``l`` is below lane ``l`` of ``bounds``."""
+
+    def emit(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return _integer(builder, builder.fcmp_ordered("<", *values))
+
+    return types.int64(lanes, bounds), emit
 
 
 @operation

@@ -18,6 +18,7 @@ __all__ = [
     "insert_in_lanes",
     "less_mask",
     "less_mask_of_four",
+    "less_mask_of_lanes",
     "lowest_bit",
 ]
 
@@ -33,6 +34,10 @@ def any_less_of_four(lanes_0: Lanes, lanes_1: Lanes, lanes_2: Lanes, lanes_3: La
 
 def less_mask(lanes: Lanes, bound: float) -> int:
     return sum(1 << lane for lane in np.flatnonzero(lanes < bound).tolist())
+
+
+def less_mask_of_lanes(lanes: Lanes, bounds: Lanes) -> int:
+    return sum(1 << lane for lane in np.flatnonzero(lanes < bounds).tolist())
 
 
 def less_mask_of_four(array: Lanes, offset: int, bounds: Lanes, first_bound: int) -> int:
