@@ -17,7 +17,7 @@ from tests.kernels.examples import correlated, halving_tree, row_pairs, trees
 
 import treemend
 from treemend import kernels
-from treemend.kernels import threads
+from treemend.kernels import node_scans, threads
 
 ALPHAS = (1.0, 0.9, 0.75, 0.5, 0.375, 0.1)
 
@@ -37,6 +37,24 @@ def test_equal_to_the_naive_twin(data):
     np.testing.assert_array_equal(
         kernels.left_out_radii(packed, n_neighbors, n_jobs=1),
         naive.left_out_radii(reference, tree, alpha, n_neighbors),
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_distances_of_every_rank_are_the_radii_of_that_rank(data):
+    tree = data.draw(trees())
+    reference, rows = data.draw(row_pairs(int(tree.stop[0])))
+    alpha = data.draw(st.sampled_from(ALPHAS))
+    n_neighbors = data.draw(st.integers(1, len(reference) - 1))
+    exclude = np.array([data.draw(st.integers(-1, len(reference) - 1)) for _ in rows])
+    packed = kernels.pack(reference, tree, alpha)
+    found = kernels.node_distances(packed, rows, n_neighbors, exclude=exclude, n_jobs=1)
+    for rank in range(1, n_neighbors + 1):
+        expected = naive.node_radii(reference, tree, alpha, rows, rank, left_out=exclude)
+        np.testing.assert_array_equal(found[:, :, rank - 1], expected)
+    np.testing.assert_array_equal(
+        kernels.node_radii(packed, rows, n_neighbors, exclude=exclude, n_jobs=1), found[:, :, -1]
     )
 
 
@@ -75,6 +93,25 @@ def test_a_row_does_not_depend_on_the_others(alpha):
     together = kernels.node_radii(packed, rows, 3)
     for row, radii in zip(rows, together, strict=True):
         np.testing.assert_array_equal(kernels.node_radii(packed, row[None], 3)[0], radii)
+
+
+@pytest.mark.parametrize("alpha", [1.0, 0.75])
+@pytest.mark.parametrize("n_rows", [40, 9])
+def test_left_out_radii_of_some_rows_are_those_of_all(alpha, n_rows):
+    generator = np.random.default_rng(12)
+    reference = correlated(generator, n_rows, 12)
+    reference[3] = reference[7]
+    packed = kernels.pack(reference, halving_tree(12, 2), alpha)
+    everything = kernels.left_out_radii(packed, 3)
+    for some in ([3], [7, 0, 3, 3], np.arange(n_rows)[::-1], np.empty(0, dtype=np.int64)):
+        np.testing.assert_array_equal(kernels.left_out_radii(packed, 3, rows=np.asarray(some)), everything[some])
+
+
+@pytest.mark.parametrize("rows", [[30], [-1], [0.5], [[1]], [True]])
+def test_rows_that_are_not_indices_are_refused(rows):
+    packed = kernels.pack(correlated(np.random.default_rng(0), 30, 4), halving_tree(4, 1), 1.0)
+    with pytest.raises(ValueError, match="rows must be"):
+        kernels.left_out_radii(packed, 3, rows=np.array(rows))
 
 
 @pytest.mark.parametrize("alpha", [1.0, 0.75])
@@ -153,3 +190,28 @@ def test_kept_guards_against_binary_fractions():
     assert kernels.kept(100, 0.29) == 29
     assert kernels.kept(1, 0.1) == 1
     assert kernels.kept(7, 1.0) == 7
+
+
+@pytest.mark.parametrize(("width", "depth"), [(32, 3), (21, 3)])
+def test_pairs_computed_once_give_the_radii_of_pairs_computed_twice(width, depth, monkeypatch):
+    """Also with several tiles, ties, a last tile that is not full, and lists too long for one go."""
+    generator = np.random.default_rng(13)
+    reference = np.round(correlated(generator, 171, width))
+    packed = kernels.pack(reference, halving_tree(width, depth), 0.75)
+    for n_neighbors in (3, 20):
+        monkeypatch.setattr(node_scans, "LISTS_IN_MEMORY", 0)
+        twice = kernels.left_out_radii(packed, n_neighbors)
+        monkeypatch.setattr(node_scans, "LISTS_IN_MEMORY", 2**30)
+        for blocks, n_jobs in ((1, 3), (2, 1), (8, 2)):
+            monkeypatch.setattr(node_scans, "BLOCKS_IN_A_TILE", blocks)
+            np.testing.assert_array_equal(kernels.left_out_radii(packed, n_neighbors, n_jobs=n_jobs), twice)
+
+
+@pytest.mark.parametrize("n_tiles", [1, 2, 5, 8])
+def test_all_tiles_meet_once_and_none_twice_in_a_round(n_tiles):
+    rounds = node_scans.tournament(n_tiles)
+    for games in rounds[1:]:
+        players = [player for game in games for player in game]
+        assert len(players) == len(set(players))
+    games = [game for each in rounds for game in each]
+    assert sorted(games) == [(a, b) for a in range(n_tiles) for b in range(a, n_tiles)]

@@ -161,7 +161,7 @@ def _run(
     from treemend.kernels.reconstruction import reconstruct_rows
 
     n_rows, n_features = rows.shape
-    filled = np.zeros((len(pairs[0]), n_rows, n_features))
+    filled = np.zeros((n_rows, len(pairs[0]), n_features))
     variance = np.zeros((n_rows, n_features))
     donors = np.full((n_rows, N_SHOWN), -1, dtype=np.int64)
     distrusted = np.zeros((n_rows, n_features), dtype=bool)
@@ -185,14 +185,14 @@ def _run(
             DISTRUST,
             MOST_DISTRUSTED,
             RELEVANCE_FLOOR,
-            filled[:, part],
+            filled[part],
             variance[part],
             donors[part],
             distrusted[part],
         )
 
     for_chunks(task, n_rows, n_features * N_DONORS * N_DONORS, n_jobs)
-    return _Made(filled, variance, donors, table)
+    return _Made(filled.transpose(1, 0, 2), variance, donors, table)
 
 
 def _rows_of(reference: Reference, numbers: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -1,7 +1,7 @@
 """Float32 estimates for ``alpha < 1`` on even trees, by bitonic merges eight wires at a time.
 
 Enters: the reference's float32 lane blocks with every leaf padded to the same power of two, rows padded
-likewise. Leaves: the same shortlists as ``estimates.ranked_shortlists``, which serves uneven trees
+likewise. Leaves: the same estimates as ``estimates.ranked_sums``, which serves uneven trees
 (sections 3, 4 and 8 of the method).
 
 Bitonic merges have more comparators than Batcher's odd-even merges but fall into equal pieces of eight
@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treemend.kernels.bitonic_lanes import eight_next, first_eight, first_four, first_two, sort_eight
-from treemend.kernels.estimates import ROWS_AT_A_TIME, offer
-from treemend.kernels.flags import inlined, kernel
-from treemend.kernels.lanes import add, any_less, assign, entry, load, minimum, store, zeros_like_row
+from treemend.kernels.flags import inlined
+from treemend.kernels.lanes import add, entry, load, minimum, store, zeros_like_row
 from treemend.kernels.networks import EvenLayout, NodeArrays
 from treemend.kernels.packing import LANES
 
@@ -141,43 +140,3 @@ def even_sums(
         part *= 2
     if width >= 16:
         select(wires, offset, half, entry(nodes.kept, top), sums, top)
-
-
-@kernel
-def even_shortlists(
-    blocks: NDArray[np.float32],
-    rows: NDArray[np.float32],
-    skipped: NDArray[np.int64],
-    nodes: NodeArrays,
-    layout: EvenLayout,
-    values: NDArray[np.float32],
-    indices: NDArray[np.int32],
-    length: int,
-) -> None:
-    """Fill ``values`` and ``indices`` (rows, nodes, room) for ``alpha < 1``, leaving out row ``skipped[r]``."""
-    n_blocks, n_wires, _ = blocks.shape
-    n_rows, n_nodes, room = values.shape
-    wires = np.empty((n_wires, LANES), dtype=np.float32)
-    sums = np.empty((n_nodes, LANES), dtype=np.float32)
-    bounds = np.empty((ROWS_AT_A_TIME, n_nodes), dtype=np.float32)
-    for first_row in range(0, n_rows, ROWS_AT_A_TIME):
-        bounds[:] = np.float32(np.inf)
-        for block in range(n_blocks):
-            for row in range(first_row, min(first_row + ROWS_AT_A_TIME, n_rows)):
-                even_sums(blocks, block, rows, row, nodes, layout, 0, wires, sums)
-                for node in range(n_nodes):
-                    bound = (row - first_row) * n_nodes + node
-                    if any_less(load(sums, node * LANES), entry(bounds, bound)) != 0:
-                        begin = (row * n_nodes + node) * room
-                        largest = offer(
-                            sums,
-                            node * LANES,
-                            block * LANES,
-                            entry(skipped, row),
-                            values,
-                            indices,
-                            begin,
-                            length,
-                            room,
-                        )
-                        assign(bounds, bound, largest)

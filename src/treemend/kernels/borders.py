@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from treemend.kernels.flags import inlined, kernel
+from treemend.kernels.flags import called, inlined, kernel
 from treemend.kernels.prefix_forms import prefix_forms
 
 NOISE, FOREIGN, SHIFTED = range(3)
@@ -94,7 +94,7 @@ def refine_boxes(
                 break
 
 
-@inlined
+@called
 def _suspect(row: NDArray[np.float64], stretch: NDArray[np.float64], model: BorderModel, k: int) -> Suspect:
     d = len(row)
     away = np.empty(d)
@@ -129,7 +129,7 @@ def _log_density(suspect: Suspect, dimension: int, log_det: float, quadratic: fl
     return level + 0.5 * log_det - 0.5 * (suspect.tail + dimension) * spread
 
 
-@inlined
+@called
 def _shift_evidence(suspect: Suspect, order: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the evidence that the attributes of a prefix are shifted together, for every prefix."""
     d, m = len(suspect.away), len(order)
@@ -148,7 +148,7 @@ def _shift_evidence(suspect: Suspect, order: NDArray[np.int64]) -> NDArray[np.fl
     return evidence
 
 
-@inlined
+@called
 def _prefix_evidence(explanation: int, suspect: Suspect, order: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the evidence of one explanation for every prefix of ``order``."""
     if explanation == SHIFTED:
@@ -172,7 +172,7 @@ def _prefix_evidence(explanation: int, suspect: Suspect, order: NDArray[np.int64
     return evidence
 
 
-@inlined
+@called
 def _cells_from(first: int, step: int, count: int, per_cell: int) -> NDArray[np.int64]:
     """Return the coordinates of ``count`` cells, from ``first`` on in steps of ``step``."""
     order = np.empty(count * per_cell, np.int64)
@@ -182,7 +182,7 @@ def _cells_from(first: int, step: int, count: int, per_cell: int) -> NDArray[np.
     return order
 
 
-@inlined
+@called
 def _best_length(explanation: int, suspect: Suspect, order: NDArray[np.int64], shortest: int, per_cell: int) -> int:
     """Return how many cells of ``order``, at least ``shortest``, give the most evidence; the fewest of equals."""
     evidence = _prefix_evidence(explanation, suspect, order)
@@ -193,7 +193,7 @@ def _best_length(explanation: int, suspect: Suspect, order: NDArray[np.int64], s
     return best
 
 
-@inlined
+@called
 def _refine_interval(
     explanation: int, suspect: Suspect, interval: NDArray[np.int64], per_cell: int, reach: int
 ) -> None:
@@ -212,7 +212,7 @@ def _refine_interval(
     interval[0], interval[1] = start, stop
 
 
-@inlined
+@called
 def _lines_towards(box: NDArray[np.int64], side: int, n_lines: int, width: int, per_cell: int) -> NDArray[np.int64]:
     """Return the box's coordinates, line by line from the opposite side towards ``side``."""
     across = 2 if side < 2 else 0
@@ -230,7 +230,7 @@ def _lines_towards(box: NDArray[np.int64], side: int, n_lines: int, width: int, 
     return order
 
 
-@inlined
+@called
 def _move_side(
     explanation: int, suspect: Suspect, box: NDArray[np.int64], side: int, height: int, width: int, per_cell: int
 ) -> bool:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from treemend.kernels.flags import inlined, kernel
+from treemend.kernels.flags import called, inlined, kernel
 from treemend.kernels.suspect_lanes import (
     SUSPECTS,
     add_lanes,
@@ -109,7 +109,7 @@ def scan_rows(
             )
 
 
-@inlined
+@called
 def _away_and_force(
     described: NDArray[np.float64],
     centre: NDArray[np.float64],
@@ -159,7 +159,7 @@ def _note_end(total: Any, count: int, ends: NDArray[np.int64], window: int, out:
     return window
 
 
-@inlined
+@called
 def _squares_along(
     panels: NDArray[np.float32],
     start: int,
@@ -193,7 +193,7 @@ def _squares_along(
         window = _note_end(total, begin + 4, ends, window, out)
 
 
-@inlined
+@called
 def _sums_along(
     values: NDArray[np.float32], order: NDArray[np.int64], ends: NDArray[np.int64], out: NDArray[np.float32]
 ) -> None:
@@ -234,7 +234,7 @@ def _add_whole(
         _add_to_sum(k, _student(level, np.float64(whole[lane]), d, tail), full, lane)
 
 
-@inlined
+@called
 def _add_terms(
     k: int,
     first: int,
@@ -266,7 +266,7 @@ def _add_terms(
                 loudest[2, v, lane] = k
 
 
-@inlined
+@called
 def _choose(
     lane: int,
     model: ScanModel,

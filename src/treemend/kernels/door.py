@@ -8,12 +8,12 @@ rows times reference rows.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from treemend.kernels.packing import LANES, PackedReference, TreeLike, estimate_rows, scale_rows
+from treemend.kernels.checks import check_neighbors, checked_exclusions, checked_indices, checked_rows, work_of_a_row
+from treemend.kernels.node_scans import distances_of_rows, radii_of_reference
+from treemend.kernels.packing import PackedReference, TreeLike, estimate_rows, scale_rows
 from treemend.kernels.threads import for_chunks
-
-SPARE_CANDIDATES = 2
 
 
 def node_radii(
@@ -44,68 +44,74 @@ def node_radii(
     ndarray of shape (n, n_nodes)
         ``R(x; K)`` of section 4, exact in float64.
     """
-    skipped = None if exclude is None else _excluded(exclude, len(rows))
-    _check_neighbors(n_neighbors, packed.n_rows - (skipped is not None and bool((skipped >= 0).any())))
-    return _radii(packed, _rows(rows, packed.n_attributes), skipped, n_neighbors, n_jobs)
+    return _distances(packed, rows, [n_neighbors], exclude, n_jobs)[:, :, 0]
 
 
-def left_out_radii(packed: PackedReference, n_neighbors: int, *, n_jobs: int | None = None) -> NDArray[np.float64]:
+def node_distances(
+    packed: PackedReference,
+    rows: NDArray[np.float64],
+    n_neighbors: int,
+    *,
+    exclude: NDArray[np.int64] | None = None,
+    n_jobs: int | None = None,
+) -> NDArray[np.float64]:
+    """Return the distances from each row to its K nearest reference rows, at every node.
+
+    Parameters
+    ----------
+    packed, rows, n_neighbors, exclude, n_jobs
+        As in ``node_radii``.
+
+    Returns
+    -------
+    ndarray of shape (n, n_nodes, K)
+        Ascending; the last one is that of ``node_radii``.
+    """
+    return _distances(packed, rows, list(range(1, n_neighbors + 1)), exclude, n_jobs)
+
+
+def _distances(
+    packed: PackedReference,
+    rows: NDArray[np.float64],
+    ranks: list[int],
+    exclude: NDArray[np.int64] | None,
+    n_jobs: int | None,
+) -> NDArray[np.float64]:
+    skipped = checked_exclusions(exclude, len(rows))
+    check_neighbors(ranks[-1], packed.n_rows - bool((skipped >= 0).any()))
+    found = distances_of_rows(packed, checked_rows(rows, packed.n_attributes), skipped, ranks, n_jobs)
+    return np.ldexp(found, packed.exponent)
+
+
+def left_out_radii(
+    packed: PackedReference,
+    n_neighbors: int,
+    *,
+    rows: NDArray[np.int64] | None = None,
+    n_jobs: int | None = None,
+) -> NDArray[np.float64]:
     """Return ``node_radii`` of the reference rows themselves, each left out of its own list.
 
     Rows are left out by index: a duplicate of a row stays its neighbour at distance 0.
+
+    Parameters
+    ----------
+    packed
+        The reference.
+    n_neighbors
+        K, from 1 to the number of reference rows less one.
+    rows
+        Indices of the reference rows whose radii are wanted, in this order; ``None`` means all of them.
+    n_jobs
+        Threads, as in ``node_radii``.
+
+    Returns
+    -------
+    ndarray of shape (number of rows asked for, n_nodes)
     """
-    _check_neighbors(n_neighbors, packed.n_rows - 1)
-    return _radii(packed, None, np.arange(packed.n_rows), n_neighbors, n_jobs)
-
-
-def _radii(
-    packed: PackedReference,
-    rows: NDArray[np.float64] | None,
-    skipped: NDArray[np.int64] | None,
-    n_neighbors: int,
-    n_jobs: int | None,
-) -> NDArray[np.float64]:
-    from treemend.kernels.bitonic import even_shortlists
-    from treemend.kernels.estimates import euclidean_shortlists, ranked_shortlists
-    from treemend.kernels.exact import settle_radii
-
-    n_rows = packed.n_rows if rows is None else len(rows)
-    n_candidates = packed.n_rows - (skipped is not None)
-    length = min(n_neighbors + SPARE_CANDIDATES, n_candidates)
-    room = max(length, LANES)
-    radii = np.empty((n_rows, packed.n_nodes))
-
-    def task(part: slice) -> None:
-        scaled = packed.reference_rows(part) if rows is None else scale_rows(packed, rows[part])
-        own = np.full(len(scaled), -1) if skipped is None else skipped[part]
-        values = np.full((len(scaled), packed.n_nodes, room), np.inf, dtype=np.float32)
-        indices = np.full(values.shape, -1, dtype=np.int32)
-        estimated = estimate_rows(packed, scaled)
-        if packed.alpha == 1:
-            euclidean_shortlists(packed.estimate, estimated, own, packed.nodes, values, indices, length)
-        elif len(packed.layout.wire):
-            even_shortlists(packed.estimate, estimated, own, packed.nodes, packed.layout, values, indices, length)
-        else:
-            ranked_shortlists(packed.estimate, estimated, own, packed.nodes, packed.network, values, indices, length)
-        settle_radii(
-            packed.exact,
-            scaled,
-            own,
-            packed.centre,
-            packed.spread,
-            packed.roundings,
-            packed.nodes,
-            packed.sorting_network,
-            values,
-            indices,
-            length,
-            length == n_candidates,
-            n_neighbors,
-            radii[part],
-        )
-
-    for_chunks(task, n_rows, _work(packed), n_jobs)
-    return np.ldexp(radii, packed.exponent)
+    check_neighbors(n_neighbors, packed.n_rows - 1)
+    indices = None if rows is None else checked_indices(rows, packed.n_rows)
+    return np.ldexp(radii_of_reference(packed, indices, n_neighbors, n_jobs), packed.exponent)
 
 
 def node_labels(
@@ -136,8 +142,8 @@ def node_labels(
     """
     from treemend.kernels.labels import label_rows
 
-    _check_neighbors(n_neighbors, packed.n_rows)
-    rows = _rows(rows, packed.n_attributes)
+    check_neighbors(n_neighbors, packed.n_rows)
+    rows = checked_rows(rows, packed.n_attributes)
     thresholds = np.ldexp(np.ascontiguousarray(radius_thresholds, dtype=np.float64), -packed.exponent)
     even = len(packed.layout.wire) > 0
     layout = packed.layout if even else None
@@ -164,155 +170,8 @@ def node_labels(
             anomalous[part],
         )
 
-    for_chunks(task, len(rows), _work(packed), n_jobs)
+    for_chunks(task, len(rows), work_of_a_row(packed), n_jobs)
     return anomalous
-
-
-def node_neighbors(
-    packed: PackedReference,
-    rows: NDArray[np.float64],
-    nodes: NDArray[np.int64],
-    n_neighbors: int,
-    *,
-    exclude: NDArray[np.int64] | None = None,
-    n_jobs: int | None = None,
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return each row's K nearest reference rows over the attributes of one node.
-
-    Parameters
-    ----------
-    packed
-        The reference.
-    rows
-        Rows of shape (q, d), attributes in the tree's order.
-    nodes
-        The node at which row ``r`` is compared, of shape (q,).
-    n_neighbors
-        K.
-    exclude
-        A reference row to leave out for each row; a negative number leaves out none.
-    n_jobs
-        Threads, as in ``node_radii``.
-
-    Returns
-    -------
-    indices, distances
-        Of shape (q, K), sorted by distance, then by row index.
-    """
-    from treemend.kernels.exact import neighbors_at_nodes
-
-    skipped = _excluded(exclude, len(rows))
-    _check_neighbors(n_neighbors, packed.n_rows - bool((skipped >= 0).any()))
-    rows = _rows(rows, packed.n_attributes)
-    at = np.ascontiguousarray(nodes, dtype=np.int64)
-    indices = np.empty((len(rows), n_neighbors), dtype=np.int64)
-    distances = np.empty((len(rows), n_neighbors))
-
-    def task(part: slice) -> None:
-        neighbors_at_nodes(
-            packed.exact,
-            scale_rows(packed, rows[part]),
-            skipped[part],
-            at[part],
-            packed.nodes,
-            packed.sorting_network,
-            distances[part],
-            indices[part],
-        )
-
-    for_chunks(task, len(rows), _work(packed), n_jobs)
-    return indices, np.ldexp(distances, packed.exponent)
-
-
-def masked_neighbors(
-    packed: PackedReference,
-    rows: NDArray[np.float64],
-    observed: NDArray[np.bool_],
-    n_neighbors: int,
-    *,
-    exclude: NDArray[np.int64] | None = None,
-    n_jobs: int | None = None,
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return each row's K nearest reference rows by Euclidean distance over the row's observed attributes.
-
-    Parameters
-    ----------
-    packed
-        The reference.
-    rows
-        Rows of shape (q, d), attributes in the tree's order.
-    observed
-        Which attributes of each row count, of shape (q, d). A row that observes nothing is at distance 0 from all.
-    n_neighbors, exclude, n_jobs
-        As in ``node_neighbors``.
-
-    Returns
-    -------
-    indices, distances
-        Of shape (q, K), sorted by distance, then by row index.
-    """
-    from treemend.kernels.masked import neighbors_on_observed
-
-    skipped = _excluded(exclude, len(rows))
-    _check_neighbors(n_neighbors, packed.n_rows - bool((skipped >= 0).any()))
-    rows = _rows(rows, packed.n_attributes)
-    trusted = np.ascontiguousarray(observed, dtype=np.bool_)
-    indices = np.empty((len(rows), n_neighbors), dtype=np.int64)
-    distances = np.empty((len(rows), n_neighbors))
-
-    def task(part: slice) -> None:
-        neighbors_on_observed(
-            packed.exact,
-            scale_rows(packed, rows[part]),
-            trusted[part],
-            skipped[part],
-            distances[part],
-            indices[part],
-        )
-
-    for_chunks(task, len(rows), packed.exact.size, n_jobs)
-    return indices, np.ldexp(distances, packed.exponent)
-
-
-def neighbors_outside(
-    columns: NDArray[np.float32],
-    rows: NDArray[np.float64],
-    region: NDArray[np.int64],
-    n_regions: NDArray[np.int64],
-    n_neighbors: int,
-    *,
-    exclude: NDArray[np.int64],
-    n_jobs: int | None = None,
-) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Return the K reference rows nearest to each row outside of each of its regions, by float32 squared distance.
-
-    Parameters
-    ----------
-    columns
-        The reference, transposed, of shape (d, N).
-    rows
-        Rows of shape (q, d), attributes in the order of ``columns``.
-    region, n_regions
-        From ``frozen.equal_regions``.
-    n_neighbors, exclude, n_jobs
-        As in ``node_neighbors``.
-
-    Returns
-    -------
-    indices, squared distances
-        Of shape (q, REGIONS, K), sorted by distance, then by row index; -1 and infinity where there is no region.
-    """
-    from treemend.kernels.frozen import REGIONS, nearest_outside
-
-    skipped = _excluded(exclude, len(rows))
-    indices = np.full((len(rows), REGIONS, n_neighbors), -1, dtype=np.int64)
-    squares = np.full(indices.shape, np.inf, dtype=np.float32)
-
-    def task(part: slice) -> None:
-        nearest_outside(rows[part], columns, region[part], n_regions[part], skipped[part], indices[part], squares[part])
-
-    for_chunks(task, len(rows), columns.size, n_jobs)
-    return indices, squares
 
 
 def declared_nodes(anomalous: NDArray[np.bool_], tree: TreeLike, *, stop_at_root: bool = False) -> NDArray[np.bool_]:
@@ -367,31 +226,5 @@ def alarm_curve(
     return np.cumsum(changes)
 
 
-def _work(packed: PackedReference) -> int:
-    """Return roughly how many operations one row takes."""
-    return packed.n_rows * (packed.n_attributes + len(packed.sorting_network.low))
-
-
-def _rows(rows: ArrayLike, n_attributes: int) -> NDArray[np.float64]:
-    array = np.ascontiguousarray(rows, dtype=np.float64)
-    if array.ndim != 2 or array.shape[1] != n_attributes:
-        raise ValueError(f"rows must have shape (n, {n_attributes}), got {array.shape}.")
-    return array
-
-
-def _excluded(exclude: NDArray[np.int64] | None, n_rows: int) -> NDArray[np.int64]:
-    if exclude is None:
-        return np.full(n_rows, -1, dtype=np.int64)
-    return np.ascontiguousarray(exclude, dtype=np.int64)
-
-
 def _children(tree: TreeLike) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return np.ascontiguousarray(tree.left, dtype=np.int64), np.ascontiguousarray(tree.right, dtype=np.int64)
-
-
-def _check_neighbors(n_neighbors: int, available: int) -> None:
-    if not 1 <= n_neighbors <= available:
-        raise ValueError(
-            f"n_neighbors must be between 1 and the {available} reference rows there are to choose from,"
-            f" got {n_neighbors}; give more reference rows or a smaller n_neighbors."
-        )

@@ -19,12 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treemend.kernels.flags import inlined, kernel
+from treemend.kernels.lane_masks import less_mask, lowest_bit
 from treemend.kernels.lanes import (
     add,
     exchange,
-    less_mask,
     load,
-    lowest_bit,
     spread,
     square,
     store,

@@ -21,12 +21,29 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 def kernel(function: Function) -> Function:
     """Compile ``function`` lazily, without the GIL, cached across processes."""
-    return cast(Function, numba.njit(nogil=True, cache=True, error_model="numpy")(function))
+    return cast(Function, numba.njit(nogil=True, cache=True, error_model="numpy", no_cfunc_wrapper=True)(function))
 
 
 def inlined(function: Function) -> Function:
     """Compile a helper into the kernels that call it: a call would copy every array's description to the stack."""
-    return cast(Function, numba.njit(nogil=True, error_model="numpy", forceinline=True)(function))
+    return _helper(function, forceinline=True)
+
+
+def called(function: Function) -> Function:
+    """Compile a helper that kernels call: for large helpers that are called seldom, which compile sooner this way."""
+    return _helper(function, forceinline=False)
+
+
+def _helper(function: Function, *, forceinline: bool) -> Function:
+    # Python never calls a helper; wrappers for it would be compiled in vain.
+    compiled = numba.njit(
+        nogil=True,
+        error_model="numpy",
+        forceinline=forceinline,
+        no_cpython_wrapper=True,
+        no_cfunc_wrapper=True,
+    )
+    return cast(Function, compiled(function))
 
 
 def operation(emitter: Callable[..., Any]) -> Callable[..., Any]:

@@ -15,7 +15,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from treemend.kernels.flags import inlined, kernel
+from treemend.kernels.flags import called, inlined, kernel
 
 REGIONS = 3
 SAME = 1e-9
@@ -88,7 +88,7 @@ def most_surprising_region(
                 _mark(region[row], r, odds, mask[row])
 
 
-@inlined
+@called
 def _rank_by_size(sizes: NDArray[np.int64], count: int, smallest: int, rank: NDArray[np.int64]) -> int:
     """Give numbers to the ``REGIONS`` largest labels in ``rank``, largest first; the first of equals goes first."""
     for label in range(count):
@@ -104,7 +104,7 @@ def _rank_by_size(sizes: NDArray[np.int64], count: int, smallest: int, rank: NDA
     return REGIONS
 
 
-@inlined
+@called
 def _runs(row: NDArray[np.float64], smallest: int, region: NDArray[np.int64]) -> int:
     """Mark the longest runs of equal neighbours; return how many."""
     d = len(row)
@@ -120,7 +120,7 @@ def _runs(row: NDArray[np.float64], smallest: int, region: NDArray[np.int64]) ->
     return _renamed(rank, region, n_regions)
 
 
-@inlined
+@called
 def _grid_regions(row: NDArray[np.float64], height: int, width: int, smallest: int, region: NDArray[np.int64]) -> int:
     """Mark the largest 4-connected regions of pixels equal in all channels; return how many."""
     n_pixels = height * width
@@ -167,14 +167,14 @@ def _same_pixel(row: NDArray[np.float64], first: int, second: int, channels: int
     return True
 
 
-@inlined
+@called
 def _renamed(rank: NDArray[np.int64], region: NDArray[np.int64], n_regions: int) -> int:
     for j in range(len(region)):
         region[j] = rank[region[j]]
     return n_regions
 
 
-@inlined
+@called
 def _squares_by_region(
     row: NDArray[np.float64], columns: NDArray[np.float32], region: NDArray[np.int64], part: NDArray[np.float32]
 ) -> None:
@@ -191,7 +191,7 @@ def _squares_by_region(
             target[s] += gap * gap
 
 
-@inlined
+@called
 def _sum_outside(part: NDArray[np.float32], r: int, own: int, outside: NDArray[np.float32]) -> None:
     for s in range(len(outside)):
         outside[s] = 0.0
@@ -203,7 +203,7 @@ def _sum_outside(part: NDArray[np.float32], r: int, own: int, outside: NDArray[n
         outside[own] = np.inf
 
 
-@inlined
+@called
 def _nearest(distances: NDArray[np.float32], donors: NDArray[np.int64], gaps: NDArray[np.float32]) -> None:
     """Write the nearest rows, the first of equals first, and their distances in ascending order."""
     n_donors = len(donors)
@@ -222,7 +222,7 @@ def _nearest(distances: NDArray[np.float32], donors: NDArray[np.int64], gaps: ND
             donors[place] = s
 
 
-@inlined
+@called
 def _surprise(
     row: NDArray[np.float64],
     table: NDArray[np.float64],
@@ -251,7 +251,7 @@ def _surprise(
     return surprise
 
 
-@inlined
+@called
 def _mark(region: NDArray[np.int64], r: int, odds: NDArray[np.float64], mask: NDArray[np.bool_]) -> None:
     """Mark the region's values that most donors do not share; the whole region if each is shared by most."""
     found = False

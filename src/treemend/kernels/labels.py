@@ -18,10 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treemend.kernels.bitonic import even_sums
-from treemend.kernels.estimates import euclidean_sums, lone_euclidean_sum, ranked_sums
+from treemend.kernels.estimates import ranked_sums
+from treemend.kernels.euclidean import euclidean_sums, lone_euclidean_sum
 from treemend.kernels.exact import RELATIVE_ERROR, VANISHING, norms_about_centre, squared_distance
 from treemend.kernels.flags import inlined, kernel
-from treemend.kernels.lanes import any_less, bit_count, entry, less_mask, load, lowest_bit
+from treemend.kernels.lane_masks import any_less, bit_count, less_mask, lowest_bit
+from treemend.kernels.lanes import entry, load
 from treemend.kernels.networks import EvenLayout, Network, NodeArrays
 from treemend.kernels.packing import LANES
 

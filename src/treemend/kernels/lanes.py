@@ -16,7 +16,6 @@ from typing import Any
 import numba
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import models, register_model
 
 from treemend.kernels.flags import operation
@@ -27,15 +26,10 @@ HALF = LANES // 2
 __all__ = [
     "add",
     "add_square",
-    "any_less",
     "assign",
-    "bit_count",
     "entry",
     "exchange",
-    "insert_in_lanes",
-    "less_mask",
     "load",
-    "lowest_bit",
     "maximum",
     "minimum",
     "spread",
@@ -225,78 +219,6 @@ def minimum(typing_context: Any, first: Any, second: Any) -> Any:
 def maximum(typing_context: Any, first: Any, second: Any) -> Any:
     """Return the larger of two non-negative numbers in every lane."""
     return _value_pair(first), lambda context, builder, signature, values: _ordered(builder, *values)[1]
-
-
-@operation
-def any_less(typing_context: Any, lanes: Any, bound: Any) -> Any:
-    """Return an integer that is not zero iff any lane, of non-negative float32, is below ``bound``."""
-
-    def emit(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        halves = [_half(builder, values[0], first) for first in (0, HALF)]
-        smaller = builder.bitcast(_ordered(builder, *halves)[0], ir.VectorType(ir.IntType(32), HALF))
-        bound_bits = _spread(builder, builder.bitcast(values[1], ir.IntType(32)), HALF)
-        bits = builder.bitcast(builder.icmp_signed("<", smaller, bound_bits), ir.IntType(HALF))
-        return builder.zext(bits, ir.IntType(64))
-
-    return types.int64(lanes, lanes.dtype), emit
-
-
-@operation
-def less_mask(typing_context: Any, lanes: Any, bound: Any) -> Any:
-    """Return an integer whose bit ``l`` says whether lane ``l`` is below ``bound``."""
-
-    def emit(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        less = builder.fcmp_ordered("<", values[0], _spread(builder, values[1]))
-        bits = builder.bitcast(less, ir.IntType(LANES))
-        return builder.zext(bits, ir.IntType(64))
-
-    return types.int64(lanes, lanes.dtype), emit
-
-
-@operation
-def insert_in_lanes(typing_context: Any, values: Any, indices: Any, offset: Any, value: Any, index: Any) -> Any:
-    """Insert a non-negative float32 and its index into ascending lists of ``LANES`` entries; the last drop out."""
-
-    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        integers = ir.VectorType(ir.IntType(32), LANES)
-        data = [
-            context.make_array(kind)(context, builder, array).data
-            for kind, array in zip((values, indices), arguments[:2], strict=True)
-        ]
-        places = [builder.bitcast(builder.gep(each, [arguments[2]]), integers.as_pointer()) for each in data]
-        numbers, owners = (builder.load(place, align=4) for place in places)
-        new_number = _spread(builder, builder.bitcast(arguments[3], ir.IntType(32)))
-        new_owner = _spread(builder, arguments[4])
-        zero = ir.Constant(integers, [0] * LANES)
-        one_on = ir.Constant(integers, [LANES, *range(LANES - 1)])
-        moved_numbers = builder.shuffle_vector(numbers, zero, one_on)
-        moved_owners = builder.shuffle_vector(owners, zero, one_on)
-        stays = builder.icmp_signed("<=", numbers, new_number)
-        comes_here = builder.icmp_signed("<=", moved_numbers, new_number)
-        for place, old, new, moved in (
-            (places[0], numbers, new_number, moved_numbers),
-            (places[1], owners, new_owner, moved_owners),
-        ):
-            builder.store(builder.select(stays, old, builder.select(comes_here, new, moved)), place, align=4)
-        return context.get_dummy_value()
-
-    return types.void(values, indices, types.intp, values.dtype, indices.dtype), emit
-
-
-@operation
-def bit_count(typing_context: Any, bits: Any) -> Any:
-    """Return how many bits are set."""
-    return types.int64(types.int64), lambda context, builder, signature, values: builder.ctpop(values[0])
-
-
-@operation
-def lowest_bit(typing_context: Any, bits: Any) -> Any:
-    """Return the position of the lowest bit that is set."""
-
-    def emit(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        return builder.cttz(values[0], cgutils.true_bit)
-
-    return types.int64(types.int64), emit
 
 
 if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]

@@ -13,15 +13,10 @@ from treemend.kernels.packing import LANES
 __all__ = [
     "add",
     "add_square",
-    "any_less",
     "assign",
-    "bit_count",
     "entry",
     "exchange",
-    "insert_in_lanes",
-    "less_mask",
     "load",
-    "lowest_bit",
     "maximum",
     "minimum",
     "spread",
@@ -86,26 +81,3 @@ def minimum(first: Lanes, second: Lanes) -> Lanes:
 
 def maximum(first: Lanes, second: Lanes) -> Lanes:
     return np.maximum(first, second)
-
-
-def any_less(lanes: Lanes, bound: float) -> int:
-    return int((lanes < bound).any())
-
-
-def less_mask(lanes: Lanes, bound: float) -> int:
-    return sum(1 << lane for lane in np.flatnonzero(lanes < bound).tolist())
-
-
-def insert_in_lanes(values: Lanes, indices: NDArray[np.int32], offset: int, value: float, index: int) -> None:
-    numbers, owners = load(values, offset), indices.reshape(-1)[offset : offset + LANES].copy()
-    place = int(np.searchsorted(numbers, value, side="right"))
-    store(values, offset, np.insert(numbers, place, value)[:LANES])
-    indices.reshape(-1)[offset : offset + LANES] = np.insert(owners, place, index)[:LANES]
-
-
-def bit_count(bits: int) -> int:
-    return int(bits).bit_count()
-
-
-def lowest_bit(bits: int) -> int:
-    return (bits & -bits).bit_length() - 1

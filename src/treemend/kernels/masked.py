@@ -13,11 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treemend.kernels.flags import kernel
+from treemend.kernels.lane_masks import less_mask, lowest_bit
 from treemend.kernels.lanes import (
     add,
-    less_mask,
     load,
-    lowest_bit,
     spread,
     square,
     store,

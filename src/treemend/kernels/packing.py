@@ -98,13 +98,9 @@ class PackedReference:
         """Number of nodes of the tree."""
         return len(self.nodes.start)
 
-    def reference_rows(self, part: slice) -> NDArray[np.float64]:
-        """Return the scaled reference rows of a slice, of shape (rows, n_attributes)."""
-        first, last, _ = part.indices(self.n_rows)
-        blocks = self.exact[first // LANES : -(-last // LANES)]
-        offset = first // LANES * LANES
-        rows = blocks.transpose(0, 2, 1).reshape(-1, self.n_attributes)
-        return np.ascontiguousarray(rows[first - offset : last - offset])
+    def reference_rows(self, indices: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the scaled reference rows of the given indices, of shape (rows, n_attributes)."""
+        return np.ascontiguousarray(self.exact[indices // LANES, :, indices % LANES])
 
 
 def kept(width: int, alpha: float) -> int:

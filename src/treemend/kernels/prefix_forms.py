@@ -15,10 +15,10 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from treemend.kernels.flags import inlined
+from treemend.kernels.flags import called
 
 
-@inlined
+@called
 def _solve_along(upper: NDArray[np.float64], n: int, values: NDArray[np.float64]) -> None:
     """Solve the transposed upper triangle against ``values[:n]`` in place, four rows at a time."""
     k = 0
@@ -42,7 +42,7 @@ def _solve_along(upper: NDArray[np.float64], n: int, values: NDArray[np.float64]
         k += 1
 
 
-@inlined
+@called
 def prefix_forms(
     matrix: NDArray[np.float64], vector: NDArray[np.float64], order: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

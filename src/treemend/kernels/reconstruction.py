@@ -14,14 +14,16 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from treemend.kernels.flags import inlined, kernel
+from treemend.kernels.exact import shell_sort
+from treemend.kernels.flags import called, kernel
+from treemend.kernels.shortlist import insert
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 
-@inlined
+@called
 def distrusted_attributes(
     reference: Floats, donors: Integers, row: Floats, usable: Flags, scale: Floats, limit: float, most: float
 ) -> Flags:
@@ -55,7 +57,7 @@ def distrusted_attributes(
             deviation[k] = abs(row[k] - mean) / spread
         ranked[place] = deviation[k]
         place += 1
-    ranked = np.sort(ranked)
+    shell_sort(ranked, n_usable)
     typical = max(1.0, 0.5 * (ranked[(n_usable - 1) // 2] + ranked[n_usable // 2]) / 0.6745)
     at_least = ranked[n_usable - 1 - int(most * n_usable)]
     for k in range(n_attributes):
@@ -63,7 +65,7 @@ def distrusted_attributes(
     return distrusted
 
 
-@inlined
+@called
 def attribute_weights(
     relevance: NDArray[np.float32], scale: Floats, usable: Flags, gap: Integers, floor: float
 ) -> Floats:
@@ -91,7 +93,7 @@ def attribute_weights(
     return weights
 
 
-@inlined
+@called
 def ridge_weights(gram: Floats, ridge: float) -> Floats:
     """Return weights w summing to 1 that minimise ``w' gram w + ridge * mean(diagonal) * w' w``."""
     size = gram.shape[0]
@@ -125,7 +127,7 @@ def ridge_weights(gram: Floats, ridge: float) -> Floats:
     return weights
 
 
-@inlined
+@called
 def weighted_gram(reference: Floats, donors: Integers, row: Floats, usable: Flags, weights: Floats) -> Floats:
     """Return the products of the donors' weighted differences from the row."""
     size = donors.size
@@ -144,19 +146,23 @@ def weighted_gram(reference: Floats, donors: Integers, row: Floats, usable: Flag
     return gram
 
 
-@inlined
+@called
 def nearest_by_weight(
     reference: Floats, candidates: Integers, row: Floats, usable: Flags, weights: Floats, count: int
 ) -> Integers:
     """Return the ``count`` candidates nearest by weighted distance, the earlier candidate first where equal."""
-    distance = np.zeros(candidates.size)
-    for c in range(candidates.size):
-        i = candidates[c]
+    count = min(count, candidates.size)
+    distances = np.full(count, np.inf)
+    nearest = candidates[:count].copy()
+    for place in range(candidates.size):
+        distance = 0.0
         for k in range(row.size):
             if usable[k]:
-                gap = reference[i, k] - row[k]
-                distance[c] += weights[k] * gap * gap
-    return candidates[np.argsort(distance, kind="mergesort")[: min(count, candidates.size)]]
+                gap = reference[candidates[place], k] - row[k]
+                distance += weights[k] * gap * gap
+        if distance < distances[-1]:
+            insert(distances, nearest, 0, count, distance, candidates[place])
+    return nearest
 
 
 @kernel
@@ -180,7 +186,7 @@ def reconstruct_rows(
     donors: Integers,
     distrusted: Flags,
 ) -> None:
-    """Fill ``filled`` (pairs, rows, attributes), ``variance``, ``donors`` and ``distrusted``, all zero or -1 before."""
+    """Fill ``filled`` (rows, pairs, attributes), ``variance``, ``donors`` and ``distrusted``, all zero or -1 before."""
     for r in range(rows.shape[0]):
         gap = np.flatnonzero(gaps[r])
         found = candidates[r][candidates[r] >= 0]
@@ -199,9 +205,9 @@ def reconstruct_rows(
             combination[:nearest] += shares[p] / nearest
             for a in range(chosen.size):
                 for j in gap:
-                    filled[p, r, j] += combination[a] * reference[chosen[a], j]
+                    filled[r, p, j] += combination[a] * reference[chosen[a], j]
         few = min(donors.shape[1], chosen.size)
         donors[r, :few] = chosen[:few]
         for a in range(few):
             for j in gap:
-                variance[r, j] += (reference[chosen[a], j] - filled[0, r, j]) ** 2 / few
+                variance[r, j] += (reference[chosen[a], j] - filled[r, 0, j]) ** 2 / few

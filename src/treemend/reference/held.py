@@ -111,9 +111,9 @@ class HeldReference:
 
     def left_out_radii(self, numbers: Integers, n_neighbors: int) -> Floats:
         """Return the radii of reference rows, each left out of its own neighbours, numbers x nodes."""
-        if len(numbers) == self.n_rows:
-            return kernels.left_out_radii(self.packed, n_neighbors, n_jobs=self.n_jobs)[numbers]
-        return kernels.node_radii(self.packed, self.table[numbers], n_neighbors, exclude=numbers, n_jobs=self.n_jobs)
+        everything = len(numbers) == self.n_rows and bool((np.diff(numbers) == 1).all())
+        some = None if everything else numbers
+        return kernels.left_out_radii(self.packed, n_neighbors, rows=some, n_jobs=self.n_jobs)
 
     def beyond(self, rows: Floats, radii: Floats, n_neighbors: int) -> Flags:
         """Tell where the K-th radius of complete rows is larger than the node's given one, rows x nodes."""

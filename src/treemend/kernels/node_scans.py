@@ -1,0 +1,207 @@
+"""From rows to settled radii: which kernels run, in which portions.
+
+Enters: the packed reference, rows in scaled units or indices of reference rows. Leaves: K-th radii at every node, in
+scaled units (section 4 of the method). Each estimate is computed for one row, except where all reference rows are
+asked for, ``alpha < 1`` and the lists of all of them fit into ``LISTS_IN_MEMORY`` bytes: then each pair of reference
+rows is computed once. At ``alpha = 1`` an estimate is so cheap that lists scattered over memory cost more.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treemend.kernels.checks import work_of_a_row
+from treemend.kernels.networks import EvenLayout, Network
+from treemend.kernels.packing import LANES, PackedReference, estimate_rows, lane_aligned, scale_rows
+from treemend.kernels.threads import for_chunks
+
+SPARE_CANDIDATES = 2
+LISTS_IN_MEMORY = 2**28
+BLOCKS_IN_A_TILE = 8
+
+Lists = tuple[NDArray[np.float32], NDArray[np.int32]]
+Pair = tuple[int, int]
+
+
+def distances_of_rows(
+    packed: PackedReference,
+    rows: NDArray[np.float64],
+    skipped: NDArray[np.int64],
+    ranks: list[int],
+    n_jobs: int | None,
+) -> NDArray[np.float64]:
+    """Return the distances to the nearest reference rows of some ranks, ascending, rows x nodes x ranks."""
+    distances = np.empty((len(rows), packed.n_nodes, len(ranks)))
+    n_candidates = packed.n_rows - bool((skipped >= 0).any())
+    length = _length(n_candidates, ranks[-1])
+
+    def task(part: slice) -> None:
+        scaled = scale_rows(packed, rows[part])
+        lists = _one_sided(packed, scaled, skipped[part], length)
+        settled = np.empty((len(scaled), packed.n_nodes))
+        for place, rank in enumerate(ranks):
+            _settle(packed, scaled, skipped[part], lists, length, n_candidates, rank, settled)
+            distances[part, :, place] = settled
+
+    for_chunks(task, len(rows), work_of_a_row(packed), n_jobs)
+    return distances
+
+
+def radii_of_reference(
+    packed: PackedReference, indices: NDArray[np.int64] | None, n_neighbors: int, n_jobs: int | None
+) -> NDArray[np.float64]:
+    """Return the radii of reference rows, each left out of its own list; of all of them if no indices are given."""
+    own = np.arange(packed.n_rows) if indices is None else indices
+    length = _length(packed.n_rows - 1, n_neighbors)
+    radii = np.empty((len(own), packed.n_nodes))
+    bytes_of_lists = packed.n_rows * packed.n_nodes * max(length, LANES) * 8
+    mirrored = indices is None and packed.alpha < 1 and bytes_of_lists <= LISTS_IN_MEMORY
+    all_lists = mirrored_lists(packed, length, n_jobs) if mirrored else None
+
+    def task(part: slice) -> None:
+        scaled = packed.reference_rows(own[part])
+        if all_lists is None:
+            lists = _one_sided(packed, scaled, own[part], length)
+        else:
+            lists = all_lists[0][part], all_lists[1][part]
+        _settle(packed, scaled, own[part], lists, length, packed.n_rows - 1, n_neighbors, radii[part])
+
+    for_chunks(task, len(own), work_of_a_row(packed), n_jobs)
+    return radii
+
+
+def mirrored_lists(packed: PackedReference, length: int, n_jobs: int | None) -> Lists:
+    """Return the shortlists of all reference rows, each pair of rows computed once.
+
+    Tiles of rows meet as in a tournament: the pairs of one round have no tile in common, so that threads never
+    write to the same list.
+    """
+    from treemend.kernels.ranked_lists import fill_lists
+
+    everyone = np.arange(packed.n_rows)
+    rows = estimate_rows(packed, packed.reference_rows(everyone))
+    n_blocks = len(packed.estimate)
+    values, indices = _empty_lists(packed, n_blocks * LANES, length)
+    bounds = _no_bounds(packed, n_blocks)
+    n_tiles = -(-n_blocks // BLOCKS_IN_A_TILE)
+    work = work_of_a_row(packed) * BLOCKS_IN_A_TILE * LANES // n_tiles
+    for games in tournament(n_tiles):
+
+        def play(part: slice, games: list[Pair] = games) -> None:
+            for home, guest in games[part]:
+                of_home = slice(home * BLOCKS_IN_A_TILE * LANES, (home + 1) * BLOCKS_IN_A_TILE * LANES)
+                first = guest * BLOCKS_IN_A_TILE
+                fill_lists(
+                    packed.estimate,
+                    first,
+                    min(first + BLOCKS_IN_A_TILE, n_blocks),
+                    rows[of_home],
+                    everyone[of_home],
+                    of_home.start,
+                    packed.nodes,
+                    *_sorters(packed),
+                    bounds,
+                    values,
+                    indices,
+                    length,
+                    True,
+                )
+
+        for_chunks(play, len(games), work, n_jobs)
+    return values, indices
+
+
+def tournament(n_tiles: int) -> list[list[Pair]]:
+    """Return rounds of pairs such that all tiles meet once, also each itself, and no tile twice in a round.
+
+    >>> tournament(3)
+    [[(0, 0), (1, 1), (2, 2)], [(1, 2)], [(0, 2)], [(0, 1)]]
+    """
+    n_seats = n_tiles + n_tiles % 2
+    rounds = [[(tile, tile) for tile in range(n_tiles)]]
+    seats = list(range(n_seats))
+    for _ in range(n_seats - 1):
+        opposite = zip(seats[: n_seats // 2], reversed(seats[n_seats // 2 :]), strict=True)
+        met = [(min(pair), max(pair)) for pair in opposite]
+        rounds.append([pair for pair in met if pair[1] < n_tiles])
+        seats = [seats[0], seats[-1], *seats[1:-1]]
+    return rounds
+
+
+def _one_sided(packed: PackedReference, scaled: NDArray[np.float64], skipped: NDArray[np.int64], length: int) -> Lists:
+    from treemend.kernels.euclidean import euclidean_shortlists
+    from treemend.kernels.ranked_lists import fill_lists
+
+    rows = estimate_rows(packed, scaled)
+    values, indices = _empty_lists(packed, len(rows), length)
+    if packed.alpha == 1:
+        euclidean_shortlists(packed.estimate, rows, skipped, packed.nodes, values, indices, length)
+    else:
+        bounds = _no_bounds(packed, -(-len(rows) // LANES))
+        everything = 0, len(packed.estimate)
+        fill_lists(
+            packed.estimate,
+            *everything,
+            rows,
+            skipped,
+            0,
+            packed.nodes,
+            *_sorters(packed),
+            bounds,
+            values,
+            indices,
+            length,
+            False,
+        )
+    return values, indices
+
+
+def _settle(
+    packed: PackedReference,
+    scaled: NDArray[np.float64],
+    skipped: NDArray[np.int64],
+    lists: Lists,
+    length: int,
+    n_candidates: int,
+    n_neighbors: int,
+    radii: NDArray[np.float64],
+) -> None:
+    from treemend.kernels.exact import settle_radii
+
+    settle_radii(
+        packed.exact,
+        scaled,
+        skipped,
+        packed.centre,
+        packed.spread,
+        packed.roundings,
+        packed.nodes,
+        packed.sorting_network,
+        *lists,
+        length,
+        length == n_candidates,
+        n_neighbors,
+        radii,
+    )
+
+
+def _length(n_candidates: int, n_neighbors: int) -> int:
+    return min(n_neighbors + SPARE_CANDIDATES, n_candidates)
+
+
+def _empty_lists(packed: PackedReference, n_lists: int, length: int) -> Lists:
+    shape = n_lists, packed.n_nodes, max(length, LANES)
+    values, indices = lane_aligned(shape, np.dtype(np.float32)), lane_aligned(shape, np.dtype(np.int32))
+    values[:] = np.inf
+    indices[:] = -1
+    return values, indices
+
+
+def _no_bounds(packed: PackedReference, n_blocks: int) -> NDArray[np.float32]:
+    return np.full((n_blocks, packed.n_nodes, LANES), np.inf, dtype=np.float32)
+
+
+def _sorters(packed: PackedReference) -> tuple[EvenLayout | None, Network | None]:
+    """Return the layout of an even tree or else the network; what is not needed is not compiled."""
+    return (packed.layout, None) if len(packed.layout.wire) else (None, packed.network)
