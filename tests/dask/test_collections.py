@@ -13,7 +13,7 @@ from treemend import InputError, ParameterError, TreeMender
 from treemend.exceptions import ColumnsError
 
 TABLES = ("repaired", "mask", "corrupted", "missing", "spread")
-ROWS_FOR_CHUNKS = {1: 40, 7: 100, 1000: 1100}
+ROWS_FOR_CHUNKS = {1: 24, 7: 100, 1000: 1100}
 
 
 def same_bits(one, other):
@@ -36,13 +36,13 @@ def framed(rows):
 def test_arrays(chunk, dtype, client, mender):
     rows = suspects(ROWS_FOR_CHUNKS[chunk]).astype(dtype)
     collection = da.from_array(rows, chunks=(chunk, 12))
-    mended, scores = dask.compute(
-        treemend.dask.mend(mender, collection), treemend.dask.score_samples(mender, collection)
-    )
+    lazy, lazy_scores = treemend.dask.mend(mender, collection), treemend.dask.score_samples(mender, collection)
+    mended, scores = dask.compute(lazy, lazy_scores)
     expected = mender.mend(rows)
     assert expected.corrupted.any()
     for table in TABLES:
         same_bits(getattr(mended, table), getattr(expected, table))
+        assert getattr(lazy, table).dtype == getattr(expected, table).dtype
     same_bits(scores, mender.score_samples(rows))
 
 
@@ -101,7 +101,7 @@ def test_frames_with_empty_partitions_and_unknown_divisions(client, frame_mender
     collection = dd.from_pandas(rows, npartitions=6).clear_divisions()
     collection = collection[collection["s8"] > 5]
     kept = rows[rows["s8"] > 5]
-    assert 0 in collection.map_partitions(len).compute().tolist() or len(kept)
+    assert 0 < len(kept) < len(rows)
     nothing = dd.from_pandas(rows, npartitions=3)
     nothing = nothing[nothing["s8"] > 10**6]
     mended, empty = dask.compute(
