@@ -50,7 +50,7 @@ def cluster():
     with (
         warnings.catch_warnings(),
         LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
         ) as cluster,
     ):
         yield cluster

@@ -138,7 +138,7 @@ def _connected(address: str, jobs: int | None) -> Iterator[Any]:
                 n_workers=jobs if jobs and jobs > 0 else int(joblib.cpu_count()),
                 threads_per_worker=1,
                 processes=True,
-                dashboard_address=None,
+                dashboard_address=":0",
                 silence_logs=logging.CRITICAL,
             )
             stack.enter_context(cluster)
