@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 from tests.dask.conftest import NAMES, suspects
 
@@ -30,7 +31,7 @@ def folder(tmp_path, monkeypatch, frame_mender):
 
 def write_part(path, n_rows, seed):
     frame = pd.DataFrame(suspects(max(1, n_rows), seed), columns=NAMES)[:n_rows]
-    frame.insert(0, "id", [f"{seed}-{row}" for row in range(n_rows)])
+    frame.insert(0, "id", pd.array([f"{seed}-{row}" for row in range(n_rows)], dtype="string"))
     frame.to_parquet(path)
 
 
@@ -68,6 +69,19 @@ def test_one_output_part_for_each_input_part(folder, spread):
         assert run([*single, "-f", "-q"]) == 0
         assert Path("out", name).read_bytes() == Path("one.parquet").read_bytes()
         assert Path("masks", name).read_bytes() == Path("mask.parquet").read_bytes()
+
+
+def test_all_parts_have_the_same_types(folder, spread):
+    """A part without rows and parts with nothing to repair, too: whole numbers that are looked at become floats."""
+    for name in ("empty", "part_0", "part_1"):
+        frame = pd.read_parquet(f"parts/{name}.parquet")
+        frame["s8"] = frame["s8"].round().astype("int64")
+        frame.to_parquet(f"parts/{name}.parquet")
+    assert spread("-q", "--mask", "masks") == (0, "")
+    for place, types in (("out", {"double", "string", "large_string"}), ("masks", {"bool"})):
+        schemas = [pq.read_schema(f"{place}/{name}.parquet") for name in ("empty", "part_0", "part_1")]
+        assert schemas[0].types == schemas[1].types == schemas[2].types
+        assert {str(kind) for kind in schemas[0].types} <= types
 
 
 def test_only_parts_that_are_not_there_are_done(folder, spread):
