@@ -66,6 +66,15 @@ Settings = Annotated[
     list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="One parameter; may be repeated.")
 ]
 Jobs = Annotated[int | None, typer.Option("--jobs", "-j", metavar="N", help="Number of threads; -1 for all cores.")]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        "--dask",
+        metavar="ADDRESS",
+        help="Repair a folder of Parquet files part by part on a Dask cluster: tcp://HOST:PORT, or local. Started "
+        "again, it goes on.",
+    ),
+]
 Force = Annotated[bool, typer.Option("--force", "-f", help="Replace files that are there already.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
 SummaryFile = Annotated[str | None, typer.Option("--json", metavar="FILE", help="Write what was found as JSON.")]
@@ -132,6 +141,7 @@ def mend(
     delimiter: Delimiter = None,
     no_header: NoHeader = False,
     array: ArrayName = None,
+    dask: Cluster = None,
     jobs: Jobs = None,
     force: Force = False,
     quiet: Quiet = False,
@@ -141,13 +151,17 @@ def mend(
     from treemend.cli.wording import sentence
 
     talk = _talk(quiet)
-    summary = mending.mend(
-        tuple(suspect),
-        mending.Reference(model, tuple(clean or ()), _asked(false_alarm_rate, grid, groups, params, settings, jobs)),
-        mending.Targets(output, mask, json, report, force),
-        _reading(columns, passthrough, delimiter, no_header, array, reference_rows),
-        talk,
+    reference = mending.Reference(
+        model, tuple(clean or ()), _asked(false_alarm_rate, grid, groups, params, settings, jobs)
     )
+    targets = mending.Targets(output, mask, json, report, force)
+    reading = _reading(columns, passthrough, delimiter, no_header, array, reference_rows)
+    if dask is not None:
+        from treemend.cli import spreading
+
+        talk.say(spreading.mend(tuple(suspect), reference, targets, reading, dask, talk))
+        return
+    summary = mending.mend(tuple(suspect), reference, targets, reading, talk)
     talk.say(f"{'standard output' if output == '-' else output}: {sentence(summary['totals'], filled=True)}")
 
 

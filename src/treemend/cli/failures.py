@@ -60,7 +60,7 @@ def run(arguments: list[str] | None = None) -> int:
     except Exception as error:
         return _told(error)
     if code == INTERRUPTED:
-        _tell("interrupted: no output was written.")
+        _tell("interrupted: no unfinished output was left.")
     return code
 
 
@@ -97,7 +97,7 @@ def printable(text: str) -> str:
 def _from_the_command_line(error: Exception) -> int:
     """Tell what the parser of arguments had to complain about; anything else is a mistake in treemend."""
     if type(error).__name__ == "Abort":
-        _tell("interrupted: no output was written.")
+        _tell("interrupted: no unfinished output was left.")
         return INTERRUPTED
     if type(error).__name__ == "NoArgsIsHelpError":
         print(error, file=sys.stderr)

@@ -21,7 +21,7 @@ from treemend.mender.one_table import OWN_REFERENCE, mend_among
 from treemend.report.plain import counted
 from treemend.tables import columns_difference
 
-__all__ = ["Judge", "from_table_itself", "learnt", "model_columns", "read_reference"]
+__all__ = ["Judge", "from_table_itself", "learnt", "model_columns", "names_of", "read_reference"]
 
 OWN_REFERENCE_ROWS = 20_000
 
@@ -151,6 +151,12 @@ def model_columns(mender: TreeMender, table: FileTable, wanted: tuple[int, ...] 
             f"{mender.n_features_in_}. Choose with --columns."
         )
     return chosen
+
+
+def names_of(mender: TreeMender) -> tuple[str, ...] | None:
+    """Return the names under which a mender knows columns, if it does."""
+    names = getattr(mender, "feature_names_in_", None)
+    return None if names is None else tuple(names)
 
 
 def named_rows(values: NDArray[np.float64], names: tuple[str, ...] | None) -> Any:

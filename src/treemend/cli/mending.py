@@ -22,6 +22,7 @@ from treemend.cli.learning import (
     from_table_itself,
     learnt,
     model_columns,
+    names_of,
     read_reference,
 )
 from treemend.cli.outputs import Outputs
@@ -146,13 +147,13 @@ def _judge(table: FileTable, reference: Reference, reading: Reading, talk: Talk)
         if reference.asked.jobs is not None:
             mender.set_params(n_jobs=reference.asked.jobs)
         wanted = reading.chosen(table) if reading.columns or reading.passthrough else None
-        return Judge(mender, _names_of(mender)), model_columns(mender, table, wanted), "model"
+        return Judge(mender, names_of(mender)), model_columns(mender, table, wanted), "model"
     parameters = _parameters(reference.asked)
     if reference.clean:
         clean = reading.table(reference.clean)
         mender = _learn_from(clean, parameters, reading.without_strangers(clean, table), talk)
         wanted = None if table.named else reading.chosen(table)
-        return Judge(mender, _names_of(mender)), model_columns(mender, table, wanted), "clean rows"
+        return Judge(mender, names_of(mender)), model_columns(mender, table, wanted), "clean rows"
     chosen = reading.chosen(table)
     names = tuple(table.names[column] for column in chosen) if table.named else None
     talk.say("no model and no clean rows given: the table serves as its own reference, each row judged by the others")
@@ -180,11 +181,6 @@ def _parameters(asked: Asked) -> dict[str, Any]:
 
 def _drops_incomplete(parameters: dict[str, Any]) -> bool:
     return bool(parameters.get("incomplete_reference") == "drop")
-
-
-def _names_of(mender: TreeMender) -> tuple[str, ...] | None:
-    names = getattr(mender, "feature_names_in_", None)
-    return None if names is None else tuple(names)
 
 
 def _check_reference(reference: Reference, paths: tuple[str, ...]) -> None:

@@ -52,12 +52,17 @@ def walk(
     n_rows = 0
     with talk.progress(f"mending {table.label}") as tell:
         for batch, share in table.batches(chosen):
-            found = judge.judge(batch.values, n_rows).findings(in_detail=in_detail)
+            no_rows = len(batch.values) == 0
+            found = (
+                _nothing(judge, names) if no_rows else judge.judge(batch.values, n_rows).findings(in_detail=in_detail)
+            )
             if repaired:
                 repaired.write(batch.rows, chosen, found.after, found.mask | found.only_missing)
             if masks:
                 nothing = np.zeros((len(found.mask), 0))
                 masks.write(ArrayRows(found.mask), (), nothing, nothing.astype(bool))
+            if no_rows:
+                continue
             gathering.add(replace(found, names=names, row_ids=_Places(batch)))
             n_rows += len(found.mask)
             tell(share, n_rows)

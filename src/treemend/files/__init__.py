@@ -9,7 +9,7 @@ The way through: ``kinds`` tells what a path is; ``text``, ``arrow`` and ``array
 
 from treemend.files.batches import Batch, Rows, Source, Writer
 from treemend.files.kinds import Kind, kind_of
-from treemend.files.tables import FileTable, any_matches, choose_columns, open_table
+from treemend.files.tables import FileTable, any_matches, choose_columns, files_of, open_table
 from treemend.files.writing import open_writer
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "Writer",
     "any_matches",
     "choose_columns",
+    "files_of",
     "kind_of",
     "open_table",
     "open_writer",

@@ -105,6 +105,10 @@ class ArrowSource:
 
     def _parts(self) -> Iterator[Any]:
         length = batch_length(len(self.names))
+        if self.n_rows == 0:
+            # The columns and their types go on all the same.
+            yield pyarrow.RecordBatch.from_pylist([], schema=self.schema)
+            return
         with open(self.label, "rb") as file:
             if self._family == "parquet":
                 # A buffer for each column instead of whole column chunks: a row group may be as large as the file.

@@ -16,7 +16,7 @@ from treemend.files.batches import Batch, Source
 from treemend.files.kinds import STANDARD_STREAM, kind_of
 from treemend.tables import columns_difference
 
-__all__ = ["FileTable", "any_matches", "choose_columns", "open_table"]
+__all__ = ["FileTable", "any_matches", "choose_columns", "files_of", "open_table"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +82,7 @@ def open_table(
     standard_input : callable, optional
         Opens what ``-`` stands for, as often as it is read; standard input itself, only once, if it is left out.
     """
-    files = [file for path in paths for file in _files_of(path)]
+    files = [file for path in paths for file in files_of(path)]
     sources = tuple(_open(file, delimiter, header, array, standard_input) for file in files)
     first = sources[0]
     doubles = sorted({name for name in first.names if first.names.count(name) > 1}) if len(first.names) < 10_000 else []
@@ -134,7 +134,8 @@ def _matches(name: str, pattern: str) -> bool:
     return name == pattern or fnmatch.fnmatchcase(name, pattern)
 
 
-def _files_of(path: str) -> list[str]:
+def files_of(path: str) -> list[str]:
+    """Return the file itself, or the Parquet files of a folder by name; hidden ones are left out."""
     if path == STANDARD_STREAM or not Path(path).is_dir():
         return [path]
     hidden = (".", "_")

@@ -1,0 +1,152 @@
+"""Two single-threaded Dask workers against one, and the memory of a worker against the formula of docs/scaling.md.
+
+    python -m benchmarks.scaling [--references 4000 16000] [--rows 4000] [--attributes 64] [--chunk 250] [--quick]
+
+Both clusters are up all the time and take turns; the shortest of the rounds counts, after a round that nobody counts:
+compiled code is loaded and the model has been read by then. A row in twenty is overwritten. Throughput of one worker
+is measured for each size of the reference, the ratio and the memory for the largest.
+
+Two ratios are printed: of elapsed time, and of the processor time of the busier worker, which is what elapsed time
+would be if nothing else ran on the machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import dask.array as da
+import numpy as np
+from distributed import Client, LocalCluster
+
+import treemend.dask
+from treemend import TreeMender
+
+BASE, MODEL_TIMES, CHUNK_TIMES = 400_000_000, 16, 12
+"""A worker's memory: bytes of an idle one, times the reference, and times a chunk for each thread."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What one run measured: rows a second by reference rows, ratios of two workers to one, bytes of a worker."""
+
+    throughput: dict[int, float]
+    elapsed_ratio: float
+    processor_ratio: float
+    idle: int
+    peak: int
+    formula: int
+
+
+def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--references", type=int, nargs="+", default=[4_000, 16_000])
+    parser.add_argument("--attributes", type=int, default=64)
+    parser.add_argument("--rows", type=int, default=4_000)
+    parser.add_argument("--chunk", type=int, default=250)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--quick", action="store_true", help="tiny rows, one round: to see that it runs")
+    asked = parser.parse_args(arguments)
+    if asked.quick:
+        asked.references, asked.attributes, asked.rows, asked.chunk, asked.rounds = [100, 150], 12, 120, 20, 1
+    return asked
+
+
+def smooth_rows(generator: np.random.Generator, n_rows: int, width: int) -> np.ndarray:
+    steps = generator.normal(size=(n_rows, width + 15))
+    return np.lib.stride_tricks.sliding_window_view(steps, 16, axis=1).mean(axis=2) * 4
+
+
+def overwritten(generator: np.random.Generator, rows: np.ndarray) -> np.ndarray:
+    rows = rows.copy()
+    width = rows.shape[1] // 4
+    for row in rows[::20]:
+        begin = generator.integers(0, rows.shape[1] - width)
+        row[begin : begin + width] = generator.uniform(rows.min(), rows.max(), size=width)
+    return rows
+
+
+def seconds(client: Client, model: Path, rows: np.ndarray, chunk: int) -> tuple[float, float]:
+    """Return elapsed seconds, and processor seconds of the busier worker."""
+    collection = da.from_array(rows, chunks=(chunk, rows.shape[1]))
+    with client.as_current():
+        # A sum over the mask: all the mending, and next to nothing to send back.
+        total = treemend.dask.mend(model, collection).mask.sum()
+        before = client.run(time.process_time)
+        begun = time.perf_counter()
+        total.compute()
+    elapsed = time.perf_counter() - begun
+    after = client.run(time.process_time)
+    return elapsed, max(after[worker] - before[worker] for worker in before)
+
+
+def peak_bytes() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def load_everything() -> int:
+    """Mend a few rows, so that all code is loaded, and tell the memory of an otherwise idle worker."""
+    rows = smooth_rows(np.random.default_rng(0), 60, 12)
+    TreeMender().fit(rows).mend(overwritten(np.random.default_rng(0), rows))
+    return peak_bytes()
+
+
+def measure(asked: argparse.Namespace) -> Measured:
+    generator = np.random.default_rng(0)
+    rows = overwritten(generator, smooth_rows(generator, asked.rows, asked.attributes))
+    throughput = {}
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        clients = []
+        for n_workers in (1, 2):
+            cluster = stack.enter_context(
+                LocalCluster(
+                    n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
+                )
+            )
+            clients.append(stack.enter_context(Client(cluster, set_as_default=False)))
+        idle = max(byte for client in clients for byte in client.run(load_everything).values())
+        for n_reference in asked.references:
+            model = folder / f"{n_reference}.safetensors"
+            TreeMender().fit(smooth_rows(generator, n_reference, asked.attributes)).save(model)
+            last = n_reference == asked.references[-1]
+            used = clients if last else clients[:1]
+            for client in used:
+                seconds(client, model, rows[: 4 * asked.chunk], asked.chunk)
+            taken = [[seconds(client, model, rows, asked.chunk) for client in used] for _ in range(asked.rounds)]
+            # By cluster: the shortest elapsed time, the least processor time.
+            shortest = np.min(taken, axis=0)
+            throughput[n_reference] = asked.rows / shortest[0][1]
+        peak = max(byte for client in clients for byte in client.run(peak_bytes).values())
+    bytes_a_row = asked.attributes * 8
+    formula = BASE + (MODEL_TIMES * asked.references[-1] + CHUNK_TIMES * asked.chunk) * bytes_a_row
+    elapsed_ratio, processor_ratio = shortest[0] / shortest[1]
+    return Measured(throughput, float(elapsed_ratio), float(processor_ratio), idle, peak, formula)
+
+
+def main(arguments: Sequence[str] | None = None) -> Measured:
+    asked = parsed(arguments)
+    measured = measure(asked)
+    print(f"{asked.attributes} attributes, {asked.rows} rows, chunks of {asked.chunk}, {os.cpu_count()} cores")
+    for n_reference, rate in measured.throughput.items():
+        print(f"one worker, {n_reference:>7,} reference rows: {rate:8.1f} rows a second of processor time")
+    print(
+        f"two single-threaded workers against one: {measured.elapsed_ratio:.2f} times the throughput by elapsed time, "
+        f"{measured.processor_ratio:.2f} by processor time"
+    )
+    print(
+        f"memory of a worker: idle {measured.idle / 1e6:.0f} MB, peak {measured.peak / 1e6:.0f} MB, by the formula "
+        f"{measured.formula / 1e6:.0f} MB"
+    )
+    return measured
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,204 @@
+"""``treemend mend FOLDER --dask``: part by part, killed, gone on with, and refused."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from tests.dask.conftest import NAMES, suspects
+
+import treemend.cli.extras
+from treemend.cli.failures import run
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch, frame_mender):
+    """A model, and a folder of parts, one of them in a folder of its own and one without rows."""
+    monkeypatch.chdir(tmp_path)
+    frame_mender.save("model.safetensors")
+    os.makedirs("parts/later")
+    for number in range(4):
+        write_part(f"parts/{'later/' * (number == 3)}part_{number}.parquet", 30, number)
+    write_part("parts/empty.parquet", 0, 0)
+    return tmp_path
+
+
+def write_part(path, n_rows, seed):
+    frame = pd.DataFrame(suspects(max(1, n_rows), seed), columns=NAMES)[:n_rows]
+    frame.insert(0, "id", pd.array([f"{seed}-{row}" for row in range(n_rows)], dtype="string"))
+    frame.to_parquet(path)
+
+
+@pytest.fixture
+def spread(capfd, client):
+    """Run ``mend parts`` on the cluster; give back exit code and standard error."""
+
+    def call(*arguments, suspect="parts", output="out", address=None):
+        capfd.readouterr()
+        where = address or client.scheduler.address
+        command = ["mend", suspect, "-m", "model.safetensors", "-o", output, "--dask", where, *arguments]
+        code = run(command)
+        out, err = capfd.readouterr()
+        assert out == ""
+        return code, err
+
+    return call
+
+
+def stamps(folder):
+    """When parts were written, by name."""
+    found = Path(folder).rglob("*.parquet")
+    return {str(file.relative_to(folder)): (file.stat().st_mtime_ns, file.stat().st_ino) for file in found}
+
+
+def test_one_output_part_for_each_input_part(folder, spread):
+    code, err = spread("--mask", "masks")
+    assert code == 0, err
+    assert err.splitlines()[-1].startswith("out: 5 parts mended; 24 of 120 rows hold something overwritten, ")
+    names = ["empty.parquet", "later/part_3.parquet", "part_0.parquet", "part_1.parquet", "part_2.parquet"]
+    assert sorted(stamps("out")) == sorted(stamps("masks")) == names
+    assert sorted(os.listdir("out")) == ["_treemend.json", "empty.parquet", "later", *names[2:]]
+    for name in names:
+        single = ["mend", f"parts/{name}", "-m", "model.safetensors", "-o", "one.parquet", "--mask", "mask.parquet"]
+        assert run([*single, "-f", "-q"]) == 0
+        assert Path("out", name).read_bytes() == Path("one.parquet").read_bytes()
+        assert Path("masks", name).read_bytes() == Path("mask.parquet").read_bytes()
+
+
+def test_all_parts_have_the_same_types(folder, spread):
+    """A part without rows and parts with nothing to repair, too: whole numbers that are looked at become floats."""
+    for name in ("empty", "part_0", "part_1"):
+        frame = pd.read_parquet(f"parts/{name}.parquet")
+        frame["s8"] = frame["s8"].round().astype("int64")
+        frame.to_parquet(f"parts/{name}.parquet")
+    assert spread("-q", "--mask", "masks") == (0, "")
+    for place, types in (("out", {"double", "string", "large_string"}), ("masks", {"bool"})):
+        schemas = [pq.read_schema(f"{place}/{name}.parquet") for name in ("empty", "part_0", "part_1")]
+        assert schemas[0].types == schemas[1].types == schemas[2].types
+        assert {str(kind) for kind in schemas[0].types} <= types
+
+
+def test_only_parts_that_are_not_there_are_done(folder, spread):
+    assert spread("-q") == (0, "")
+    before = stamps("out")
+    os.unlink("out/part_1.parquet")
+    write_part("parts/part_9.parquet", 10, 9)
+    code, err = spread()
+    assert code == 0
+    assert err.startswith("out: 4 of 6 parts were there already\n")
+    assert err.splitlines()[-1].startswith("out: 2 parts mended; ")
+    after = stamps("out")
+    del before["part_1.parquet"]
+    assert {name: after[name] for name in before} == before
+    assert set(after) - set(before) == {"part_1.parquet", "part_9.parquet"}
+    assert spread() == (0, "out: 6 of 6 parts were there already\nout: all 6 parts were there already\n")
+
+
+def test_a_mask_asked_for_later_is_made(folder, spread):
+    assert spread("-q") == (0, "")
+    expected = {name: Path("out", name).read_bytes() for name in stamps("out")}
+    assert spread("-q", "--mask", "masks") == (0, "")
+    assert {name: Path("out", name).read_bytes() for name in stamps("out")} == expected
+    assert set(stamps("masks")) == set(expected)
+
+
+def test_parts_of_another_run_are_not_mistaken(folder, spread, frame_mender, clean):
+    assert spread("-q") == (0, "")
+    before = stamps("out")
+    frame = pd.DataFrame(clean[:100], columns=NAMES).assign(id="")
+    type(frame_mender)(depth=2, passthrough=["id"]).fit(frame).save("model.safetensors")
+    code, err = spread()
+    assert code == 5
+    assert err == (
+        "treemend: out holds parts of another run: another model. Choose another folder, or give --force to do all "
+        "parts again.\n"
+    )
+    assert stamps("out") == before
+    code, err = spread("--force")
+    assert (code, "out: 5 parts mended" in err) == (0, True)
+    after = stamps("out")
+    assert all(after[name] != before[name] for name in before)
+    write_part("parts/part_2.parquet", 31, 2)
+    code, err = spread()
+    assert (code, "out/part_2.parquet is there already, and its input has changed since" in err) == (5, True)
+    Path("out/_treemend.json").write_text("{")
+    assert "another run" in spread()[1]
+    os.unlink("out/_treemend.json")
+    assert "holds files, and none says" in spread()[1]
+
+
+def test_what_the_run_file_says(folder, spread):
+    assert spread("-q") == (0, "")
+    told = json.loads(Path("out/_treemend.json").read_text())
+    assert sorted(told) == ["columns", "contents", "model", "parts", "treemend"]
+    assert told["columns"] == NAMES
+    assert len(told["parts"]) == 5
+
+
+def test_refusals_in_one_line(folder, spread, monkeypatch):
+    Path("file").touch()
+    for arguments, expected in (
+        ({"suspect": "parts/part_0.parquet"}, (2, "one folder of Parquet files")),
+        ({"output": "parts/out"}, (5, "lies within")),
+        ({"output": "file"}, (5, "is no folder")),
+        ({"address": "tcp://127.0.0.1:9"}, (2, "No Dask scheduler answers at tcp://127.0.0.1:9")),
+        ({"address": "nowhere://1"}, (2, "No Dask scheduler answers at nowhere://1")),
+    ):
+        monkeypatch.setattr("treemend.cli.spreading._SECONDS_TO_CONNECT", 1)
+        code, err = spread(**arguments)
+        assert (code, expected[1] in err, err.count("\n")) == (expected[0], True, 1), err
+    for arguments, expected in (
+        (["--json", "found.json"], "--report and --json need all rows"),
+        (["--set", "alpha=0.5"], "A model has its parameters already"),
+        (["--jobs", "2"], "--jobs is for --dask local"),
+    ):
+        code, err = spread(*arguments)
+        assert (code, expected in err, err.count("\n")) == (2, True, 1), err
+    monkeypatch.setattr(treemend.cli.extras.importlib.util, "find_spec", lambda name: None)
+    assert spread() == (2, "treemend: --dask needs distributed, which is missing. pip install 'treemend[dask]'.\n")
+
+
+def test_an_error_in_a_part_is_told_in_one_line_and_the_others_stay(folder, spread):
+    frame = pd.read_parquet("parts/part_2.parquet")
+    frame.loc[4, "s3"] = float("inf")
+    frame.to_parquet("parts/part_2.parquet")
+    code, err = spread("-q")
+    assert code == 3
+    assert "part_2.parquet, row 4, column 's3': inf is no finite number" in err
+    assert err.count("\n") == 1
+    assert "part_2.parquet" not in stamps("out")
+    frame.drop(columns="s3").to_parquet("parts/part_2.parquet")
+    code, err = spread("-q")
+    assert (code, "does not have the columns of the first part: - missing: 's3'" in err) == (3, True)
+    write_part("parts/part_2.parquet", 30, 2)
+    assert spread("-q") == (0, "")
+    assert len(stamps("out")) == 5
+
+
+def test_a_killed_run_goes_on_where_it_was(folder, spread):
+    for number in range(24):
+        write_part(f"parts/long_{number:02}.parquet", 400, number)
+    command = [sys.executable, "-m", "treemend", "mend", "parts", "-m", "model.safetensors", "-o", "out", "-q"]
+    process = subprocess.Popen([*command, "--dask", "local", "--jobs", "2"])
+    deadline = time.monotonic() + 60
+    while len(stamps("out")) < 3 and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    before = stamps("out")
+    assert 3 <= len(before) < 29
+    code, err = spread()
+    assert code == 0, err
+    after = stamps("out")
+    assert len(after) == 29
+    assert {name: after[name] for name in before} == before
+    files = {str(file.relative_to("out")) for file in Path("out").rglob("*") if file.is_file()}
+    assert files == {*after, "_treemend.json"}
+    assert spread("-q", output="again") == (0, "")
+    assert all(Path("out", name).read_bytes() == Path("again", name).read_bytes() for name in after)

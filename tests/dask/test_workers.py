@@ -1,0 +1,154 @@
+"""What happens on the workers: threads, what is sent, how large graphs are, and what a worker's death does."""
+
+import os
+import signal
+import time
+
+import cloudpickle
+import dask
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+from tests.dask.conftest import NAMES, suspects
+
+import treemend.dask
+from treemend import TreeMender
+from treemend.dask.models import model_key
+from treemend.kernels import threads
+
+TABLES = ("repaired", "mask", "corrupted", "missing", "spread")
+
+
+def test_one_thread_in_a_worker_unless_told_otherwise(client, mender):
+    counts = client.gather([client.submit(threads.thread_count, n_jobs, pure=False) for n_jobs in (None, 2)])
+    assert counts == [1, 2]
+    rows = suspects(200)
+    assert client.submit(mend_without_pools, mender, rows).result().tobytes() == mender.mend(rows).repaired.tobytes()
+    assert set(client.run(threads_of_libraries).values()) == {1}
+
+
+def test_one_thread_a_chunk_in_dasks_own_threads(mender, monkeypatch):
+    monkeypatch.setattr(threads, "ThreadPoolExecutor", no_pool)
+    mended = treemend.dask.mend(mender, da.from_array(suspects(200), chunks=(100, 12)))
+    mended.repaired.compute(scheduler="threads", num_workers=2)
+
+
+@pytest.mark.parametrize("kind", ["array", "frame"])
+def test_the_model_is_sent_once_to_a_worker(kind, client, mender, frame_mender):
+    rows = suspects(200)
+    if kind == "array":
+        mended = treemend.dask.mend(mender, da.from_array(rows, chunks=(5, 12)))
+    else:
+        frame = pd.DataFrame(rows, columns=NAMES).assign(id="x")
+        mended = treemend.dask.mend(frame_mender, dd.from_pandas(frame, chunksize=5))
+    client.run(count_arrivals)
+    dask.compute(mended)
+    arrivals = client.run(arrived)
+    assert min(arrivals.values()) >= 1
+    assert max(arrivals.values()) <= 2, "once with the task that makes it, or once from another worker"
+    assert sum(arrivals.values()) <= 3
+
+
+@pytest.mark.parametrize("kind", ["array", "frame"])
+def test_graphs_are_proportional_to_chunks_and_hold_the_model_once(kind, mender, frame_mender):
+    model = frame_mender if kind == "frame" else mender
+    model_bytes = len(cloudpickle.dumps(model))
+    n_tasks, n_bytes = {}, {}
+    for n_rows, n_chunks in ((200, 10), (200, 100), (20_000, 100)):
+        rows = np.zeros((n_rows, 12))
+        if kind == "array":
+            collection = da.zeros((n_rows, 12), chunks=(n_rows // n_chunks, 12))
+        else:
+            frame = pd.DataFrame(rows, columns=NAMES).assign(id=0)
+            collection = dd.from_pandas(frame, npartitions=n_chunks)
+        mended = treemend.dask.mend(model, collection)
+        optimized = mended.repaired.optimize() if kind == "frame" else dask.optimize(mended.repaired)[0]
+        graph = dict(optimized.__dask_graph__())
+        n_tasks[n_rows, n_chunks] = len(graph)
+        assert sum("treemend-model" in str(key) for key in graph) == 1
+        n_bytes[n_rows, n_chunks] = len(cloudpickle.dumps(graph)) - n_rows * 12 * 8 * (kind == "frame")
+    assert n_tasks[200, 100] == n_tasks[20_000, 100] <= 3 * 100 + 5
+    assert n_tasks[200, 100] - n_tasks[200, 10] <= 3 * 90
+    assert max(n_bytes.values()) < model_bytes + 100 * 3_000
+
+
+def test_the_same_mender_has_the_same_key(mender, clean):
+    again = TreeMender(depth=2).fit(clean)
+    other = TreeMender(depth=2).fit(clean[:-1])
+    assert model_key(mender).key == model_key(again).key != model_key(other).key
+
+
+def test_all_tables_together_mend_each_chunk_once(mender, monkeypatch):
+    calls = []
+    mend = TreeMender.mend
+    lazy = treemend.dask.mend(mender, da.from_array(suspects(50), chunks=(10, 12)))
+    monkeypatch.setattr(TreeMender, "mend", lambda self, rows: (calls.append(len(rows)), mend(self, rows))[1])
+    dask.compute(lazy, scheduler="synchronous")
+    assert calls == [10] * 5
+
+
+def test_a_worker_killed_in_the_middle_changes_nothing(client, mender):
+    rows = suspects(240)
+    collection = da.from_array(rows, chunks=(4, 12)).map_blocks(slowly, dtype=float)
+    workers = client.run(os.getpid)
+    lazy = treemend.dask.mend(mender, collection)
+    results = client.compute([getattr(lazy, table) for table in TABLES])
+    deadline = time.monotonic() + 30
+    while not has_begun(client) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    os.kill(next(iter(workers.values())), signal.SIGKILL)
+    assert not any(result.done() for result in results), "the worker died too late"
+    expected = mender.mend(rows)
+    for table, result in zip(TABLES, results, strict=True):
+        assert result.result(timeout=60).tobytes() == getattr(expected, table).tobytes()
+    client.wait_for_workers(2, timeout=30)
+    assert set(client.run(os.getpid).values()) != set(workers.values())
+
+
+def slowly(chunk):
+    time.sleep(0.05)
+    return chunk
+
+
+def has_begun(client):
+    """Whether the model and some chunks are there."""
+    held = [str(key) for keys in client.has_what().values() for key in keys]
+    return any("treemend-model" in key for key in held) and len(held) > 5
+
+
+def no_pool(*arguments):
+    raise AssertionError("a pool of threads inside a worker")
+
+
+def mend_without_pools(mender, rows):
+    pool = threads.ThreadPoolExecutor
+    threads.ThreadPoolExecutor = no_pool
+    try:
+        return mender.mend(rows).repaired
+    finally:
+        threads.ThreadPoolExecutor = pool
+
+
+def threads_of_libraries():
+    from threadpoolctl import threadpool_info
+
+    return max((library["num_threads"] for library in threadpool_info()), default=1)
+
+
+def count_arrivals():
+    """Count how often a mender is unpickled in this process."""
+    TreeMender.arrivals = 0
+
+    def setstate(self, state):
+        TreeMender.arrivals += 1
+        self.__dict__.update(state)
+
+    TreeMender.__setstate__ = setstate
+
+
+def arrived():
+    n_arrivals = TreeMender.arrivals
+    del TreeMender.__setstate__
+    return n_arrivals
