@@ -182,8 +182,8 @@ def test_an_error_in_a_part_is_told_in_one_line_and_the_others_stay(folder, spre
 
 
 def test_a_killed_run_goes_on_where_it_was(folder, spread):
-    for number in range(24):
-        write_part(f"parts/long_{number:02}.parquet", 400, number)
+    for number in range(15):
+        write_part(f"parts/long_{number:02}.parquet", 250, number)
     command = [sys.executable, "-m", "treemend", "mend", "parts", "-m", "model.safetensors", "-o", "out", "-q"]
     process = subprocess.Popen([*command, "--dask", "local", "--jobs", "2"])
     deadline = time.monotonic() + 60
@@ -192,13 +192,14 @@ def test_a_killed_run_goes_on_where_it_was(folder, spread):
     process.send_signal(signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL
     before = stamps("out")
-    assert 3 <= len(before) < 29
+    assert 3 <= len(before) < 20
     code, err = spread()
     assert code == 0, err
     after = stamps("out")
-    assert len(after) == 29
+    assert len(after) == 20
     assert {name: after[name] for name in before} == before
     files = {str(file.relative_to("out")) for file in Path("out").rglob("*") if file.is_file()}
     assert files == {*after, "_treemend.json"}
-    assert spread("-q", output="again") == (0, "")
-    assert all(Path("out", name).read_bytes() == Path("again", name).read_bytes() for name in after)
+    for name in (min(before), max(set(after) - set(before))):
+        assert run(["mend", f"parts/{name}", "-m", "model.safetensors", "-o", "one.parquet", "-f", "-q"]) == 0
+        assert Path("out", name).read_bytes() == Path("one.parquet").read_bytes()
