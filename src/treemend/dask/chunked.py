@@ -1,4 +1,4 @@
-"""Collections in chunks of rows: Dask arrays and Dask data frames, behind the same three questions.
+"""Collections in chunks of rows: Dask arrays and Dask data frames, behind the same few questions.
 
 Enters: a Dask collection. Leaves: a `Chunked`, which shows example rows, puts a function to every chunk, and takes
 single tables out of what came back. The number of tasks is proportional to the number of chunks, whatever their sizes,
@@ -26,6 +26,10 @@ class Chunked(Protocol):
 
     def mapped(self, function: Any, *shared: Any) -> Any:
         """Put a function to every chunk, with delayed objects that all chunks share; what comes back is no table."""
+        ...
+
+    def parts(self, found: Any) -> list[Any]:
+        """Return what `mapped` gave as delayed objects, one a chunk."""
         ...
 
     def piece(self, found: Any, name: str, like: Any) -> Any:
@@ -62,6 +66,9 @@ class _Array:
         meta = np.empty((0, 0), dtype=object)
         return da.map_blocks(function, self._array, *shared, dtype=meta.dtype, meta=meta)
 
+    def parts(self, found: Any) -> list[Any]:
+        return list(found.to_delayed().ravel())
+
     def piece(self, found: Any, name: str, like: Any) -> Any:
         axes = "ij"[: like.ndim]
         return da.blockwise(piece, axes, found, "ij", name, None, dtype=like.dtype, meta=like, concatenate=False)
@@ -77,6 +84,9 @@ class _Frame:
     def mapped(self, function: Any, *shared: Any) -> Any:
         # No table comes back, and Dask has no word for other things: the type of the rows stands for it.
         return self._frame.map_partitions(function, *shared, meta=self._frame._meta, enforce_metadata=False)
+
+    def parts(self, found: Any) -> list[Any]:
+        return list(found.to_delayed())
 
     def piece(self, found: Any, name: str, like: Any) -> Any:
         return found.map_partitions(piece, name, meta=like, enforce_metadata=False)

@@ -6,17 +6,28 @@ rows. Dask runs chunks side by side, so ``n_jobs=None`` is one thread here, whic
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from joblib import parallel_config
+from numpy.typing import NDArray
 
 from treemend.exceptions import TreemendError
 from treemend.mender import TreeMender
+from treemend.reference import ShardedReference
 
-__all__ = ["Pieces", "Scores", "mend_chunk", "mended_example", "piece", "score_chunk", "scored_example"]
+__all__ = [
+    "Pieces",
+    "Scores",
+    "mend_chunk",
+    "mended_example",
+    "piece",
+    "reference_chunk",
+    "score_chunk",
+    "scored_example",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +69,7 @@ def mend_chunk(
     """
     if len(chunk) == 0:
         return empty
-    with _in_chunk(block_id, partition_info):
+    with _in_chunk(block_id, partition_info), _asking(mender):
         pieces = _pieces(mender, chunk)
     if isinstance(chunk, np.ndarray):
         return pieces
@@ -78,8 +89,32 @@ def score_chunk(
     """Score the rows of a chunk; the parameters are those of `mend_chunk`."""
     if len(chunk) == 0:
         return empty
-    with _in_chunk(block_id, partition_info):
+    with _in_chunk(block_id, partition_info), _asking(mender):
         return _scores(mender, chunk)
+
+
+def reference_chunk(
+    chunk: Any,
+    reader: TreeMender,
+    *,
+    block_id: tuple[int, ...] | None = None,
+    partition_info: dict[str, Any] | None = None,
+) -> NDArray[np.float64]:
+    """Read the reference rows of a chunk, as `TreeMender.fit` reads and refuses them.
+
+    Parameters
+    ----------
+    chunk : ndarray or pandas DataFrame
+    reader : TreeMender
+        Knows the columns, and nothing else.
+    block_id, partition_info
+        As for `mend_chunk`.
+    """
+    if len(chunk) == 0:
+        return np.empty((0, reader.n_features_in_))
+    with _in_chunk(block_id, partition_info):
+        table = reader._read(chunk, reset=False)
+        return np.ascontiguousarray(table.values[reader._complete(table)])
 
 
 def piece(found: Any, name: str) -> Any:
@@ -117,6 +152,13 @@ def _one_a_row(table: Any, values: Any, name: str) -> Any:
     import pandas as pd
 
     return pd.Series(values, index=table.index, name=name)
+
+
+def _asking(mender: TreeMender) -> AbstractContextManager[None]:
+    """Make room for others if the mender has to ask them: its reference is elsewhere."""
+    from treemend.dask.crew import seat
+
+    return seat() if isinstance(mender._workshop.reference, ShardedReference) else nullcontext()
 
 
 @contextmanager

@@ -112,7 +112,13 @@ def kept(width: int, alpha: float) -> int:
     return max(1, math.floor(alpha * width + 1e-9))
 
 
-def pack(values: NDArray[np.float64], tree: TreeLike, alpha: float) -> PackedReference:
+def pack(
+    values: NDArray[np.float64],
+    tree: TreeLike,
+    alpha: float,
+    *,
+    extremes: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
+) -> PackedReference:
     """Lay reference rows out for the kernels.
 
     Parameters
@@ -123,10 +129,13 @@ def pack(values: NDArray[np.float64], tree: TreeLike, alpha: float) -> PackedRef
         Flat arrays; node 0 is the root and spans all attributes.
     alpha
         Share of a node's attributes that count, in (0, 1].
+    extremes
+        Smallest and largest value of each attribute in the whole reference, where ``values`` are a part of it.
     """
-    exponent = _scale_exponent(values)
+    low, high = (values.min(axis=0), values.max(axis=0)) if extremes is None else extremes
+    exponent = _scale_exponent(low, high)
     scaled = np.ldexp(values, -exponent)
-    lowest, highest = scaled.min(axis=0), scaled.max(axis=0)
+    lowest, highest = np.ldexp(low, -exponent), np.ldexp(high, -exponent)
     centre = lowest / 2 + highest / 2
     spread = np.maximum(highest - centre, centre - lowest)
     nodes = _node_arrays(tree, alpha)
@@ -179,9 +188,8 @@ def lane_aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
     return raw[first : first + size].view(dtype).reshape(shape)
 
 
-def _scale_exponent(values: NDArray[np.float64]) -> int:
+def _scale_exponent(lowest: NDArray[np.float64], highest: NDArray[np.float64]) -> int:
     """Return the exponent of the widest difference, or larger where the values themselves would be enormous."""
-    lowest, highest = values.min(axis=0), values.max(axis=0)
     half_width = float(np.max(highest / 2 - lowest / 2))
     largest = float(max(np.max(np.abs(lowest)), np.max(np.abs(highest))))
     if largest == 0:

@@ -25,9 +25,9 @@ from treemend.mender.mending import mend_table
 from treemend.mender.parameters import check_choice, check_count, check_names
 from treemend.mender.parts import in_parts
 from treemend.mender.result import Mended
-from treemend.mender.settings import settle
+from treemend.mender.settings import Settings, settle
 from treemend.progress import silenced
-from treemend.reference import HeldRows
+from treemend.reference import HeldRows, Rows
 from treemend.tree import AttributeTree, Part, grid_shape, lay_out
 
 __all__ = ["TreeMender"]
@@ -134,6 +134,9 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
     >>> np.flatnonzero(mended.mask[1])
     array([ 8,  9, 10, 11, 12, 13, 14, 15])
     """
+
+    _workshop: Workshop
+    _set_aside: NDArray[np.int64]
 
     def __init__(
         self,
@@ -467,6 +470,10 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
 
     def _fitted(self) -> Workshop:
         check_is_fitted(self)
+        settings = self._workshop.settings
+        if (settings.n_jobs, settings.memory_limit) != (self.n_jobs, self.memory_limit):
+            means = settle(self.get_params(deep=False), self.n_features_in_)
+            self._workshop = self._workshop.by_means_of(means.n_jobs, means.memory_limit)
         return self._workshop
 
     def _read(self, X: Any, *, reset: bool) -> tables.Table:
@@ -484,21 +491,31 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         check_choice("incomplete_reference", self.incomplete_reference, ("refuse", "drop"))
         check_names("passthrough", self.passthrough)
         table = self._read(X, reset=True)
-        settings = settle(self.get_params(deep=False), table.values.shape[1])
         complete = self._complete(table)
         values = np.ascontiguousarray(table.values[complete])
-        if len(values) < settings.n_neighbors + 2:
+        if not self.clean_reference:
+            self._learn_rows(HeldRows(values), table.names)
+            return
+        learning = self._learning(HeldRows(values), table.names)
+        cleaned = learn_cleaned(values, *learning)
+        self._workshop, self._set_aside = cleaned.workshop, np.flatnonzero(complete)[~cleaned.kept]
+
+    def _learn_rows(self, rows: Rows, names: tuple[str, ...] | None) -> None:
+        """Learn from rows wherever they are."""
+        self._workshop = learn(rows, *self._learning(rows, names))
+        self._set_aside = np.empty(0, dtype=np.int64)
+
+    def _learning(
+        self, rows: Rows, names: tuple[str, ...] | None
+    ) -> tuple[Callable[[NDArray[np.float64]], Part], tuple[int, int, int] | None, Settings]:
+        """Return what learning needs to know beside the rows."""
+        settings = settle(self.get_params(deep=False), rows.n_attributes)
+        if rows.n_rows < settings.n_neighbors + 2:
             raise InputError(
                 f"The reference must have at least n_neighbors + 2 = {settings.n_neighbors + 2} rows, got n_samples = "
-                f"{len(values)}. Give more clean rows, or lower n_neighbors."
+                f"{rows.n_rows}. Give more clean rows, or lower n_neighbors."
             )
-        self._set_aside = np.empty(0, dtype=np.int64)
-        learning = partial(self._lay_out, table.names), grid_shape(self.layout), settings
-        if self.clean_reference:
-            cleaned = learn_cleaned(values, *learning)
-            self._workshop, self._set_aside = cleaned.workshop, np.flatnonzero(complete)[~cleaned.kept]
-        else:
-            self._workshop = learn(HeldRows(values), *learning)
+        return partial(self._lay_out, names), grid_shape(self.layout), settings
 
     def _complete(self, table: tables.Table) -> NDArray[np.bool_]:
         """Return the reference rows to learn from; refuse what cannot be learnt from."""

@@ -16,7 +16,7 @@ from treemend.calibration import Calibration, Threshold, calibrate, largest_tau,
 from treemend.imputation import Filler, Reconstruction, learn_reconstruction
 from treemend.mender.settings import Settings
 from treemend.mender.weighing import Bench, Scales, learn_scales
-from treemend.reference import Reference, Rows
+from treemend.reference import HeldReference, Reference, Rows
 from treemend.tables import Scaling, learn_scaling
 from treemend.tree import AttributeTree, Part, build_tree
 
@@ -82,6 +82,14 @@ class Workshop:
         in_columns = np.empty_like(in_tree_order)
         in_columns[:, self.tree.order] = in_tree_order
         return in_columns
+
+    def by_means_of(self, n_jobs: int | None, memory_limit: int | str | None) -> "Workshop":
+        """Return the same workshop with other means, which change no result."""
+        reference = self.reference
+        if isinstance(reference, HeldReference):
+            reference = replace(reference, n_jobs=n_jobs)
+        settings = replace(self.settings, n_jobs=n_jobs, memory_limit=memory_limit)
+        return _laid_out(reference, self.knowledge, settings, self.calibration)
 
     def level(self) -> int:
         """Return how many calibration rows may be at least as unusual while a node still counts as anomalous."""

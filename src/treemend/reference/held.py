@@ -16,7 +16,7 @@ from treemend.reference.unit import UnitLayout
 from treemend.tables import Scaling
 from treemend.tree import AttributeTree
 
-__all__ = ["HeldReference", "HeldRows", "unit_layout"]
+__all__ = ["HeldReference", "HeldRows", "hold", "unit_layout"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -51,11 +51,24 @@ class HeldRows:
         self, scaling: Scaling, tree: AttributeTree, grid: tuple[int, int, int] | None, alpha: float, n_jobs: int | None
     ) -> "HeldReference":
         """Return the rows ready to be asked."""
-        low, high = self.extremes()
-        scaled = np.ascontiguousarray(scaling.apply(self.values)[:, tree.order])
-        unit = unit_layout(low, high, scaling, tree, grid)
-        packed = kernels.pack(scaled, tree, alpha)
-        return HeldReference(self.values, scaled, packed, tree, low[tree.order], high[tree.order], unit, n_jobs)
+        return hold(self.values, self.extremes(), scaling, tree, grid, alpha, n_jobs)
+
+
+def hold(
+    values: Floats,
+    extremes: tuple[Floats, Floats],
+    scaling: Scaling,
+    tree: AttributeTree,
+    grid: tuple[int, int, int] | None,
+    alpha: float,
+    n_jobs: int | None,
+) -> "HeldReference":
+    """Prepare rows that are the whole reference, or a part of one with the given extremes of its columns."""
+    low, high = extremes
+    scaled = np.ascontiguousarray(scaling.apply(values)[:, tree.order])
+    unit = unit_layout(low, high, scaling, tree, grid)
+    packed = kernels.pack(scaled, tree, alpha, extremes=unit.extremes)
+    return HeldReference(values, scaled, packed, tree, low[tree.order], high[tree.order], unit, n_jobs)
 
 
 def unit_layout(
@@ -107,7 +120,7 @@ class HeldReference:
             own = None if left_out is None else left_out[places]
             return kernels.node_radii(packed, complete, n_neighbors, exclude=own, n_jobs=self.n_jobs)
 
-        return observed_distances(rows, self.tree, self.packed, self.table, measure)
+        return observed_distances(rows, self.tree, self.packed, self.table, self.unit.extremes, measure)
 
     def left_out_radii(self, numbers: Integers, n_neighbors: int) -> Floats:
         """Return the radii of reference rows, each left out of its own neighbours, numbers x nodes."""
@@ -136,7 +149,7 @@ class HeldReference:
     ) -> Integers:
         """Return the nearest reference rows outside of each region, rows x regions x K, for rows in unit layout."""
         return kernels.neighbors_outside(
-            self._columns, laid, region, n_regions, n_neighbors, exclude=left_out, n_jobs=self.n_jobs
+            self.columns, laid, region, n_regions, n_neighbors, exclude=left_out, n_jobs=self.n_jobs
         )[0]
 
     def given(self, numbers: Integers) -> Floats:
@@ -152,9 +165,10 @@ class HeldReference:
         return self._laid, numbers
 
     @cached_property
-    def _laid(self) -> Floats:
-        return np.ascontiguousarray(self.unit.to_layout(self.table))
+    def columns(self) -> NDArray[np.float32]:
+        """The rows in unit layout, transposed."""
+        return np.ascontiguousarray(self._laid.T, np.float32)
 
     @cached_property
-    def _columns(self) -> NDArray[np.float32]:
-        return np.ascontiguousarray(self._laid.T, np.float32)
+    def _laid(self) -> Floats:
+        return np.ascontiguousarray(self.unit.to_layout(self.table))

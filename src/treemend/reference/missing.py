@@ -7,6 +7,7 @@ nothing was observed is at distance 0 from everything: nothing can be said again
 """
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ def observed_distances(
     tree: AttributeTree,
     packed: PackedReference,
     reference: NDArray[np.float64],
+    extremes: tuple[NDArray[np.float64], NDArray[np.float64]],
     measure: Measure,
     trailing: tuple[int, ...] = (),
 ) -> NDArray[np.float64]:
@@ -38,6 +40,8 @@ def observed_distances(
         The reference for complete rows.
     reference : ndarray, reference rows x attributes
         The same reference rows, scaled, in the order of the tree.
+    extremes : pair of ndarray, one an attribute
+        Smallest and largest values of the whole reference, of which these rows may be a part.
     measure : callable
         ``measure(packed, rows, places)`` gives distances of complete rows, which stand at ``places`` of ``rows``:
         rows x nodes x ``trailing``.
@@ -57,23 +61,46 @@ def observed_distances(
         if not pattern.any():
             found[alike] = measure(packed, rows[alike], alike)
         elif not pattern.all():
-            found[alike] = _over_observed(rows[alike], ~pattern, tree, reference, packed.alpha, measure, alike)
+            narrowed = _narrowed(~pattern, tree, reference, extremes, packed.alpha)
+            found[alike] = _stretched(
+                measure(narrowed.packed, np.ascontiguousarray(rows[alike][:, ~pattern]), alike),
+                ~pattern,
+                tree,
+                narrowed.node_of,
+                packed.alpha,
+            )
     return found
 
 
-def _over_observed(
-    rows: NDArray[np.float64],
+class _Narrowed(NamedTuple):
+    """A reference with fewer attributes, and for each node of the whole tree the one that it has become."""
+
+    packed: PackedReference
+    node_of: NDArray[np.int64]
+
+
+def _narrowed(
     observed: NDArray[np.bool_],
     tree: AttributeTree,
     reference: NDArray[np.float64],
+    extremes: tuple[NDArray[np.float64], NDArray[np.float64]],
     alpha: float,
-    measure: Measure,
-    places: NDArray[np.intp],
-) -> NDArray[np.float64]:
-    """Measure rows that miss the same attributes."""
+) -> _Narrowed:
+    """Pack the observed attributes of the reference."""
     restriction = restrict(tree, observed)
-    packed = pack(np.ascontiguousarray(reference[:, observed]), restriction.tree, alpha)
-    found = measure(packed, np.ascontiguousarray(rows[:, observed]), places)
+    low, high = (extreme[observed] for extreme in extremes)
+    packed = pack(np.ascontiguousarray(reference[:, observed]), restriction.tree, alpha, extremes=(low, high))
+    return _Narrowed(packed, restriction.node_of)
+
+
+def _stretched(
+    found: NDArray[np.float64],
+    observed: NDArray[np.bool_],
+    tree: AttributeTree,
+    node_of: NDArray[np.int64],
+    alpha: float,
+) -> NDArray[np.float64]:
+    """Return distances over what was observed as if all had been."""
     before = np.concatenate(([0], np.cumsum(observed)))
     n_observed = before[tree.stop] - before[tree.start]
     stretch = np.array(
@@ -82,7 +109,7 @@ def _over_observed(
             for width, left in zip(tree.stop - tree.start, n_observed, strict=True)
         ]
     )
-    by_node = found[:, restriction.node_of]
-    # Where nothing was observed, distances may be infinite in a part of the reference: no product.
+    by_node = found[:, node_of]
     factor = stretch.reshape(-1, *[1] * (by_node.ndim - 2))
+    # Where nothing was observed, distances may be infinite in a part of the reference: no product.
     return np.asarray(np.multiply(by_node, factor, out=np.zeros_like(by_node), where=factor > 0), dtype=np.float64)

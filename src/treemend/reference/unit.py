@@ -27,6 +27,11 @@ class UnitLayout:
     highest: NDArray[np.float64]
     order: NDArray[np.int64] | None
 
+    @property
+    def extremes(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The smallest and the largest scaled value of each attribute."""
+        return self.lowest, self.highest
+
     def to_layout(self, scaled: NDArray[np.float64]) -> NDArray[np.float64]:
         """Take scaled rows there."""
         span = self.highest - self.lowest
