@@ -10,6 +10,8 @@ wires, each loaded and stored once in three stages, and it is stores that limit 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -46,10 +48,8 @@ def merge(wires: NDArray[np.float32], offset: int, width: int, upper_half_only: 
 
 
 @inlined
-def sum_wires(
-    wires: NDArray[np.float32], begin: int, end: int, sums: NDArray[np.float32], node: int, total_before: bool
-) -> None:
-    """Write the sum of some wires to a node's place, or add it to what is there, eight wires in four sums at a time."""
+def sum_of_wires(wires: NDArray[np.float32], begin: int, end: int) -> Any:
+    """Return the sum of some wires, taken in four sums at a time."""
     part_0 = part_1 = part_2 = part_3 = zeros_like_row(wires)
     w = begin
     while w + 4 <= end:
@@ -61,10 +61,7 @@ def sum_wires(
     while w < end:
         part_0 = add(part_0, load(wires, w * LANES))
         w += 1
-    total = add(add(part_0, part_1), add(part_2, part_3))
-    if total_before:
-        total = add(total, load(sums, node * LANES))
-    store(sums, node * LANES, total)
+    return add(add(part_0, part_1), add(part_2, part_3))
 
 
 @inlined
@@ -75,8 +72,8 @@ def select(wires: NDArray[np.float32], offset: int, half: int, kept: int, sums: 
     ``kept``; wires without counterpart are certain.
     """
     certain = max(0, kept - half)
-    sum_wires(wires, offset, offset + certain, sums, node, False)
-    sum_wires(wires, offset + half, offset + half + certain, sums, node, True)
+    below = sum_of_wires(wires, offset, offset + certain)
+    below = add(sum_of_wires(wires, offset + half, offset + half + certain), below)
     part_0 = part_1 = zeros_like_row(wires)
     begin, end = offset + certain, offset + min(half, kept)
     mirror = 2 * offset + half + kept - 1
@@ -85,7 +82,7 @@ def select(wires: NDArray[np.float32], offset: int, half: int, kept: int, sums: 
         part_1 = add(part_1, minimum(load(wires, (i + 1) * LANES), load(wires, (mirror - i - 1) * LANES)))
     if (end - begin) % 2 == 1:
         part_0 = add(part_0, minimum(load(wires, (end - 1) * LANES), load(wires, (mirror - end + 1) * LANES)))
-    store(sums, node * LANES, add(add(part_0, part_1), load(sums, node * LANES)))
+    store(sums, node * LANES, add(add(part_0, part_1), below))
 
 
 @inlined
@@ -123,7 +120,7 @@ def even_sums(
             sums,
         )
     half = width // 2
-    part = 16
+    part = min(16, width)  # not plainly 16, for which ``merge`` would be compiled once more
     while part <= half:
         first_node = n_wires // part - 1
         unordered = False
@@ -136,7 +133,7 @@ def even_sums(
             merge(wires, begin, part, unordered)
             if part >= leaf_width:
                 node = first_node + begin // part
-                sum_wires(wires, begin, begin + entry(nodes.kept, node), sums, node, False)
+                store(sums, node * LANES, sum_of_wires(wires, begin, begin + entry(nodes.kept, node)))
         part *= 2
     if width >= 16:
         select(wires, offset, half, entry(nodes.kept, top), sums, top)

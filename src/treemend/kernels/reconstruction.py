@@ -97,8 +97,11 @@ def attribute_weights(
 def ridge_weights(gram: Floats, ridge: float) -> Floats:
     """Return weights w summing to 1 that minimise ``w' gram w + ridge * mean(diagonal) * w' w``."""
     size = gram.shape[0]
-    factor = gram.copy()
+    factor = np.empty((size, size))
     added = 1e-12
+    for i in range(size):
+        for j in range(size):
+            factor[i, j] = gram[i, j]
     for i in range(size):
         added += ridge * gram[i, i] / size
     for i in range(size):
@@ -121,7 +124,9 @@ def ridge_weights(gram: Floats, ridge: float) -> Floats:
         for k in range(i + 1, size):
             weights[i] -= factor[k, i] * weights[k]
         weights[i] /= factor[i, i]
-    total = weights.sum()
+    total = 0.0
+    for i in range(size):
+        total += weights[i]
     for i in range(size):
         weights[i] /= total
     return weights
@@ -152,8 +157,9 @@ def nearest_by_weight(
 ) -> Integers:
     """Return the ``count`` candidates nearest by weighted distance, the earlier candidate first where equal."""
     count = min(count, candidates.size)
-    distances = np.full(count, np.inf)
-    nearest = candidates[:count].copy()
+    distances, nearest = np.empty(count), np.empty(count, np.int64)
+    for place in range(count):
+        distances[place], nearest[place] = np.inf, candidates[place]
     for place in range(candidates.size):
         distance = 0.0
         for k in range(row.size):
@@ -165,6 +171,46 @@ def nearest_by_weight(
     return nearest
 
 
+@called
+def combined_weights(gram: Floats, ridge: float, share: float, n_nearest: int) -> Floats:
+    """Return the ridge weights, of which ``share`` is given to the nearest donors in equal parts."""
+    size = gram.shape[0]
+    nearest = min(n_nearest, size)
+    combination = np.zeros(size)
+    if share < 1.0:
+        weights = ridge_weights(gram, ridge)
+        for a in range(size):
+            combination[a] += (1.0 - share) * weights[a]
+    for a in range(nearest):
+        combination[a] += share / nearest
+    return combination
+
+
+@called
+def marked_places(marked: Flags) -> Integers:
+    """Return the places of the marked attributes."""
+    places = np.empty(marked.size, np.int64)
+    count = 0
+    for k in range(marked.size):
+        if marked[k]:
+            places[count] = k
+            count += 1
+    return places[:count]
+
+
+@called
+def not_negative(numbers: Integers) -> Integers:
+    """Return the numbers that are not negative, in their order."""
+    chosen = np.empty(numbers.size, np.int64)
+    count = 0
+    for k in range(numbers.size):
+        if numbers[k] >= 0:
+            chosen[count] = numbers[k]
+            count += 1
+    return chosen[:count]
+
+
+# Loops instead of array expressions: each of those is compiled by itself, and the first fit waits for it.
 @kernel
 def reconstruct_rows(
     reference: Floats,
@@ -188,26 +234,25 @@ def reconstruct_rows(
 ) -> None:
     """Fill ``filled`` (rows, pairs, attributes), ``variance``, ``donors`` and ``distrusted``, all zero or -1 before."""
     for r in range(rows.shape[0]):
-        gap = np.flatnonzero(gaps[r])
-        found = candidates[r][candidates[r] >= 0]
+        gap = marked_places(gaps[r])
+        found = not_negative(candidates[r])
         if gap.size == 0 or found.size == 0:
             continue
-        distrusted[r] = distrusted_attributes(reference, found[:n_donors], rows[r], usable[r], scale, limit, most)
-        trusted = usable[r] & ~distrusted[r]
+        out_of_line = distrusted_attributes(reference, found[:n_donors], rows[r], usable[r], scale, limit, most)
+        trusted = np.empty(usable.shape[1], np.bool_)
+        for k in range(trusted.size):
+            distrusted[r, k] = out_of_line[k]
+            trusted[k] = usable[r, k] and not out_of_line[k]
         weights = attribute_weights(relevance, scale, trusted, gap, floor)
         chosen = nearest_by_weight(reference, found, rows[r], trusted, weights, n_donors)
         gram = weighted_gram(reference, chosen, rows[r], trusted, weights)
-        nearest = min(n_nearest, chosen.size)
         for p in range(ridges.size):
-            combination = np.zeros(chosen.size)
-            if shares[p] < 1.0:
-                combination += (1.0 - shares[p]) * ridge_weights(gram, ridges[p])
-            combination[:nearest] += shares[p] / nearest
+            combination = combined_weights(gram, ridges[p], shares[p], n_nearest)
             for a in range(chosen.size):
                 for j in gap:
                     filled[r, p, j] += combination[a] * reference[chosen[a], j]
         few = min(donors.shape[1], chosen.size)
-        donors[r, :few] = chosen[:few]
         for a in range(few):
+            donors[r, a] = chosen[a]
             for j in gap:
                 variance[r, j] += (reference[chosen[a], j] - filled[r, 0, j]) ** 2 / few
