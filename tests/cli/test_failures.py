@@ -134,7 +134,7 @@ def long_table(model):
     return ("mend", "long.npy", "-m", model, "-o", "out.npy", "--mask", "mask.npy", "--report", "r.html", "-j", "1")
 
 
-@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
 @pytest.mark.parametrize("seconds", [0.5, 2.0])
 def test_stopped_at_some_moment(stop, seconds, long_table):
     before = sorted(os.listdir())
@@ -147,8 +147,27 @@ def test_stopped_at_some_moment(stop, seconds, long_table):
     if process.returncode == 0:
         assert len(np.load("out.npy")) == 300_000
     else:
-        assert process.returncode in (130, 143, -stop), err
+        assert process.returncode in (128 + stop, -stop), err
         assert sorted(os.listdir()) == before
+
+
+@pytest.mark.parametrize(("stop", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_signals_midway_have_their_exit_codes(stop, code, long_table):
+    before = sorted(os.listdir())
+    with started(*long_table) as process:
+        assert b"rows" in process.stderr.readline()
+        process.send_signal(stop)
+        process.communicate()
+    assert process.returncode == code
+    assert sorted(os.listdir()) == before
+
+
+def test_nohup_is_heeded(monkeypatch):
+    monkeypatch.setattr(failures.signal, "getsignal", lambda number: signal.SIG_IGN)
+    monkeypatch.setattr(failures.signal, "signal", lambda number, handler: pytest.fail("no handler was due"))
+    with pytest.raises(SystemExit) as left:
+        failures.main(["--version"])
+    assert left.value.code == 0
 
 
 def test_a_full_disk_leaves_nothing(long_table):
