@@ -51,7 +51,7 @@ def write_csv(path, rows, size):
 
 
 def write_parquet(path, rows, size):
-    """Write the rows again and again, in row groups of a million rows, as large as pyarrow makes them; return how many."""
+    """Write the rows again and again, in row groups of a million rows, as pyarrow does; return how many."""
     names = [f"s{column}" for column in range(rows.shape[1])]
     block = pa.table(dict(zip(names, np.ascontiguousarray(rows.T), strict=True)))
     n_blocks = left = -(-size // rows.nbytes)

@@ -19,8 +19,8 @@ __all__ = ["app"]
 
 _CODES = (
     "Exit codes: 0 done (check: nothing found); 1 check found something; 2 wrong command line or parameter; 3 unusable "
-    "input; 4 unusable model; 5 output cannot be written; 70 a mistake in treemend; 129, 130, 143 hung up, interrupted, "
-    "terminated; 141 whoever read standard output went away."
+    "input; 4 unusable model; 5 output cannot be written; 70 a mistake in treemend; 129, 130, 143 hung up, "
+    "interrupted, terminated; 141 whoever read standard output went away."
 )
 _FILES = "CSV, TSV, Parquet, Feather, NPY or NPZ by ending; a folder of Parquet files; - for CSV on standard input."
 
