@@ -50,7 +50,9 @@ Passthrough = Annotated[
         "--passthrough", "-p", metavar="NAME", help="Columns to leave alone, by name or pattern; may be repeated."
     ),
 ]
-Delimiter = Annotated[str | None, typer.Option(metavar="CHAR", help="What stands between the cells of texts.")]
+Delimiter = Annotated[
+    str | None, typer.Option(metavar="CHAR", help="What stands between the cells of CSV and TSV, read and written.")
+]
 NoHeader = Annotated[bool, typer.Option("--no-header", help="Texts have no line of column names.")]
 ArrayName = Annotated[str | None, typer.Option("--array", metavar="NAME", help="Which array of NPZ files.")]
 ReferenceRows = Annotated[

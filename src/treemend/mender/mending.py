@@ -61,5 +61,5 @@ def mend_rows(
         missing=table.like(missing),
         spread=table.like(spread),
         draws=[table.rebuilt(workshop.to_columns(draw), gaps) for draw in filled.draws],
-        _evidence=Evidence(workshop, table, values, found, missing, spread, left_out),
+        _evidence=Evidence(workshop, table, values, found, missing, spread, left_out, verdict.surprise),
     )

@@ -9,7 +9,7 @@ is the conformal quantile of the reference rows' own statistics, each taken from
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,9 +28,19 @@ from treemend.refinement import (
 from treemend.separation import attribute_mask, declare, turning_levels
 from treemend.tree import AttributeTree
 
-__all__ = ["Bench", "Scales", "Surprise", "learn_scales", "refine_declared", "search_evidence", "weigh_rows"]
+__all__ = [
+    "ALL_EXPLANATIONS",
+    "Bench",
+    "Scales",
+    "Surprise",
+    "learn_scales",
+    "refine_declared",
+    "search_evidence",
+    "weigh_rows",
+]
 
 SEARCH = len(EXPLANATIONS)
+ALL_EXPLANATIONS = (*EXPLANATIONS, "search")
 _FURTHER = math.log(10)
 _MOST_STRETCHES = 3
 _WIDEST = 0.7
@@ -80,11 +90,25 @@ class Scales:
 
 @dataclass(frozen=True, eq=False)
 class Surprise:
-    """Evidence, log density and statistic of each row; the mask of those beyond the threshold, in the tree's order."""
+    """How surprising each row is, and what explains it.
+
+    Attributes
+    ----------
+    density, statistic : ndarray, one a row
+    evidence : ndarray, rows x explanations
+    explanation : ndarray of int, one a row
+        The one that speaks loudest, a place in `ALL_EXPLANATIONS`.
+    explained : ndarray of bool, rows x attributes
+        The stretch that it draws in rows beyond the threshold, in the order of the tree.
+    mask : ndarray of bool, rows x attributes
+        The same, and what was found after that had been repaired.
+    """
 
     density: NDArray[np.float64]
     evidence: NDArray[np.float64]
     statistic: NDArray[np.float64]
+    explanation: NDArray[np.int64]
+    explained: NDArray[np.bool_]
     mask: NDArray[np.bool_]
 
 
@@ -175,7 +199,7 @@ def weigh_rows(
         grown = odd & np.any(more & ~mask[live], axis=1) & (union.mean(axis=1) <= _WIDEST)
         live, union = live[grown], union[grown]
         mask[live] = union
-    return Surprise(found.density, found.evidence, found.statistic, mask)
+    return replace(found, mask=mask)
 
 
 def refine_declared(
@@ -226,7 +250,7 @@ def _weigh_once(
     searched = np.flatnonzero(beyond & (explanation == SEARCH))
     if counts is not None and len(searched):
         mask[searched] = _declared(bench, counts[searched])
-    return Surprise(weighed.log_density, evidence, statistic, mask)
+    return Surprise(weighed.log_density, evidence, statistic, explanation, mask, mask)
 
 
 def _declared(bench: Bench, counts: NDArray[np.int64]) -> NDArray[np.bool_]:
