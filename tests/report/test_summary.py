@@ -265,7 +265,7 @@ def test_the_explanation_that_spoke_is_told():
             0,
             "s4 to s6 look like noise, given the rest of the row. None of 100 reference rows shows",
         ),
-        ("foreign", [4], 1, "s4 looks like a piece of another row: not unusual as such, but"),
+        ("foreign", [4], 1, "s4 does not go with the rest of the row, as if"),
         ("shifted", [1, 2, 7], 30, "s1 to s2 and s7 are shifted together, against"),
         ("frozen", [0, 2, 4], 4, "3 values stand still at one value, which"),
         ("search", [0], 11, "s0 is unusual by itself, whatever"),

@@ -41,15 +41,19 @@ def list_tiles(summary: dict[str, Any]) -> str:
     totals, repaired = summary["totals"], summary["repaired"]
     share = f"{percent(totals['found_cells'] / totals['cells'])} of all values" if totals["cells"] else ""
     tiles = [
-        (totals["rows"], "rows looked at", counted(totals["attributes"], "attribute") + " each"),
-        (totals["touched_rows"], "rows repaired" if repaired else "rows partly overwritten", _share_of_rows(totals)),
-        (totals["found_cells"], "values replaced" if repaired else "values overwritten", share),
+        (totals["rows"], "row{s} looked at", counted(totals["attributes"], "attribute") + " each"),
+        (
+            totals["touched_rows"],
+            "row{s} repaired" if repaired else "row{s} partly overwritten",
+            _share_of_rows(totals),
+        ),
+        (totals["found_cells"], "value{s} replaced" if repaired else "value{s} overwritten", share),
     ]
     if totals["missing_cells"]:
-        words = "missing values filled" if repaired else "missing values"
+        words = "missing value{s} filled" if repaired else "missing value{s}"
         tiles.append((totals["missing_cells"], words, "gaps, not faults"))
     return "\n".join(
-        f"<div class='tile'><dt>{label}</dt><dd><b>{value:,}</b><span>{detail}</span></dd></div>"
+        f"<div class='tile'><dt>{label.format(s='s' * (value != 1))}</dt><dd><b>{value:,}</b><span>{detail}</span></dd></div>"
         for value, label, detail in tiles
     )
 
@@ -104,7 +108,7 @@ def list_explanations(summary: dict[str, Any]) -> str:
         return ""
     spoken = sorted(((EXPLANATIONS[name], count) for name, count in counts.items() if count), key=lambda one: -one[1])
     return (
-        "<h3>What it looks like</h3><p class='key'>of how many rows the values found are, above all</p>"
+        "<h3>What it looks like</h3><p class='key'>which explanation speaks loudest, in how many of the rows found</p>"
         f"{_ranked(spoken, summary['totals']['touched_rows'], 'top wordy')}"
     )
 

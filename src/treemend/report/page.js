@@ -15,6 +15,11 @@
   const clip = (text, length) => (text.length <= length ? text : text.slice(0, length - 1) + "…");
   // A row's name ends with its number, which must stay.
   const rowName = (record) => (record.id.length <= 80 ? record.id : `${record.id.slice(0, 38)}…${record.id.slice(-41)}`);
+  // In the list a long beginning that all names share is left out; what is left speaks for itself.
+  function titleOf(record, index) {
+    const short = options[index].querySelector(".name").textContent;
+    return document.querySelector(".shared") ? short[0].toUpperCase() + short.slice(1) : `Row ${rowName(record)}`;
+  }
   const plain = (text, length = 60) =>
     clip(String(text), length).replace(/\s+/g, " ").replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
   const number = (value) => {
@@ -380,8 +385,8 @@
     const share = tau !== null && tau >= 0 && summary.promise.reference_rows ? Math.floor(tau * summary.promise.reference_rows + 1e-9) : null;
     const overruled = record.explanation && record.explanation !== "search" ? "In this row another explanation, told above, was stronger than the search. " : "";
     byId("tree-hint").textContent = overruled + "Each bar is a part of the row with its score. " + (share === null ? "" :
-      `Framed parts are anomalous: at most ${many(share, "reference row")} of ${summary.promise.reference_rows.toLocaleString("en")} ` +
-      `${share === 1 ? "is" : "are"} as unusual there.`);
+      `Framed parts are anomalous: ${share === 0 ? "no reference row" : `at most ${many(share, "reference row")}`} of ` +
+      `${summary.promise.reference_rows.toLocaleString("en")} ${share <= 1 ? "is" : "are"} as unusual there.`);
     box.setAttribute("aria-label", `Tree of scores for row ${rowName(record)}: ${many(framed.length, "part")} of ${known.length} anomalous. ${record.why}`);
   }
   // Row and tree stand above each other: a zoom in one is a zoom in the other.
@@ -430,7 +435,7 @@
     const did = [];
     if (record.n_found) did.push(`${record.n_found.toLocaleString("en")} of ${many(totals.attributes, "value")} ${summary.repaired ? "replaced" : "found to be overwritten"}`);
     if (record.n_missing) did.push(`${many(record.n_missing, "missing value")}${summary.repaired ? " filled" : ""}`);
-    byId("chosen-title").textContent = `Row ${rowName(record)}: ${did.join(", ") || "left as it was"}`;
+    byId("chosen-title").textContent = `${titleOf(record, index)}: ${did.join(", ") || "left as it was"}`;
     byId("chosen-why").textContent = record.why;
     drawPictures(record); drawRow(record); drawTree(record); drawValues(record);
     if (first) shareZoom();

@@ -18,7 +18,7 @@ __all__ = ["EXPLANATIONS", "Reasons", "told"]
 EXPLANATIONS = {
     "search": "unusual by themselves",
     "noise": "like noise",
-    "foreign": "like a piece of another row",
+    "foreign": "as if from elsewhere",
     "shifted": "shifted together",
     "frozen": "standing still",
 }
@@ -26,9 +26,9 @@ _SENTENCES = {
     "search": ("is unusual by itself", "are unusual by themselves", ", whatever the rest of the row says."),
     "noise": ("looks like noise", "look like noise", ", given the rest of the row."),
     "foreign": (
-        "looks like a piece of another row",
-        "look like a piece of another row",
-        ": not unusual as such, but at odds with the rest of this one.",
+        "does not go with the rest of the row",
+        "do not go with the rest of the row",
+        ", as if taken from another one.",
     ),
     "shifted": ("is shifted", "are shifted together", ", against what the rest of the row suggests."),
     "frozen": ("stands still", "stand still", " at one value, which reference rows like this one do not have there."),
