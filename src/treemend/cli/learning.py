@@ -129,7 +129,7 @@ def read_reference(
     if limit is None:
         return np.concatenate(kept), places
     if n_complete > limit:
-        talk.say(f"{table.label}: a random {limit} of {n_complete} rows serve as the reference")
+        talk.say(f"{table.label}: a random {limit:,} of {n_complete:,} rows serve as the reference")
     order = np.argsort(places)
     return sample[order], places[order]
 

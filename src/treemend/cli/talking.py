@@ -68,6 +68,6 @@ class Talk:
             nonlocal last
             if time.monotonic() - last >= _SECONDS_BETWEEN_LINES:
                 last = time.monotonic()
-                self.say(f"{what}: {share:.0%}, {rows} rows")
+                self.say(f"{what}: {share:.0%}, {rows:,} rows")
 
         return tell

@@ -53,7 +53,8 @@ def list_tiles(summary: dict[str, Any]) -> str:
         words = "missing value{s} filled" if repaired else "missing value{s}"
         tiles.append((totals["missing_cells"], words, "gaps, not faults"))
     return "\n".join(
-        f"<div class='tile'><dt>{label.format(s='s' * (value != 1))}</dt><dd><b>{value:,}</b><span>{detail}</span></dd></div>"
+        f"<div class='tile'><dt>{label.format(s='s' * (value != 1))}</dt>"
+        f"<dd><b>{value:,}</b><span>{detail}</span></dd></div>"
         for value, label, detail in tiles
     )
 
