@@ -37,7 +37,7 @@ CASES = {
     ("fit", "suspect.parquet", "-o", "o"): (3, "--passthrough"),
     ("fit", "absent.csv", "-o", "o"): (3, "is not there"),
     ("mend", "clean.csv", "--clean", "suspect.csv", "-p", "id", "-o", "o.xls"): (3, "only .csv"),
-    ("mend", "narrow.csv", "-m", "model.safetensors", "-o", "o.csv"): (3, "does not have the columns of the model"),
+    ("mend", "narrow.csv", "-m", "model.safetensors", "-o", "o.csv"): (3, "does not have all columns of the model"),
     ("check", "narrow.csv", "--no-header", "-m", "model.safetensors"): (3, "2 columns are to be looked at"),
     ("mend", "suspect.csv", "-m", "clean.csv", "-o", "o.csv"): (4, "no safetensors file"),
     ("inspect", "absent"): (4, "No such file"),
@@ -206,6 +206,7 @@ def test_terminals_get_a_bar_and_others_lines(model, treemend, monkeypatch):
     os.close(master)
     assert b"\x1b[" in shown
     assert b"rows" in shown
+    assert b"mending" in shown
     monkeypatch.setattr(talking, "_SECONDS_BETWEEN_LINES", 0)
     _, _, err = treemend("mend", "suspect.csv", "-m", model, "-o", "lines.csv")
     assert "mending suspect.csv: 100%, 20 rows" in err

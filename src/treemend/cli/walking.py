@@ -50,7 +50,8 @@ def walk(
     in_detail = bool(targets.summary or targets.report)
     gathering = Gathering(repaired=targets.output is not None)
     n_rows = 0
-    with talk.progress(f"mending {table.label}") as tell:
+    doing = "mending" if targets.output else "checking"
+    with talk.progress(f"{doing} {table.label}") as tell:
         for batch, share in table.batches(chosen):
             found = judge.judge(batch.values, n_rows).findings(in_detail=in_detail)
             if repaired:

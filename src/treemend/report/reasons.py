@@ -16,7 +16,7 @@ from treemend.report.plain import clip, counted
 __all__ = ["EXPLANATIONS", "Reasons", "told"]
 
 EXPLANATIONS = {
-    "search": "unusual by themselves",
+    "search": "unusual as such",
     "noise": "like noise",
     "foreign": "as if from elsewhere",
     "shifted": "shifted together",
