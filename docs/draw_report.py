@@ -41,6 +41,7 @@ def take_screenshots(address):
         )
         page.locator("#list [role=option]").nth(_SHOWN_ROW).click()
         page.locator("#list").evaluate("list => { list.scrollTop = 0; document.activeElement.blur(); }")
+        page.mouse.move(0, 0)
         page.locator("#rows").screenshot(path=PICTURES / "report_row.png")
         browser.close()
 

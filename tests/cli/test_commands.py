@@ -118,7 +118,7 @@ def test_check_tells_pipelines(model, treemend, frames, expected):
     code, out, _ = treemend("check", "suspect.parquet", "-m", model)
     assert code == 1
     assert out.startswith(f"{expected.corrupted.sum()} of 20 rows")
-    assert "suspect.parquet, row 7: s0, s1" in out
+    assert "suspect.parquet, row 7: s0 to s7, like noise\n" in out
     frames[1][~expected.corrupted].to_csv("fine.csv", index=False)
     assert treemend("check", "fine.csv", "-m", model, "--quiet") == (0, "", "")
 
@@ -171,13 +171,13 @@ def test_columns_that_are_not_looked_at_are_remembered(folder, treemend, frames)
 
 
 def test_odd_column_names_do_no_harm(folder, treemend, frames):
-    odd = {"s0": "<script>alert(1)</script>", "s1": "[bold]x[/]", "s2": "\x1b[2J", "s3": "a,b"}
+    odd = {"s0": "<script>alert(1)</script>", "s1": "[bold]x[/]", "s7": "\x1b[2J", "s3": "a,b"}
     frames[0].rename(columns=odd).to_csv("c.csv", index=False)
     frames[1].rename(columns=odd).to_csv("s.csv", index=False)
     assert treemend("fit", "c.csv", "-o", "m")[0] == 0
     code, out, err = treemend("check", "s.csv", "-m", "m")
     assert code == 1
-    assert "<script>alert(1)</script>, [bold]x[/], \\x1b[2J, a,b" in out
+    assert "line 9: <script>alert(1)</script> to \\x1b[2J, like" in out
     assert "\x1b" not in out + err + treemend("inspect", "m")[1]
     assert treemend("mend", "s.csv", "-m", "m", "-o", "o.csv")[0] == 0
     assert Path("o.csv").read_text().splitlines()[0] == Path("s.csv").read_text().splitlines()[0]

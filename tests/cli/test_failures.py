@@ -37,7 +37,7 @@ CASES = {
     ("fit", "suspect.parquet", "-o", "o"): (3, "--passthrough"),
     ("fit", "absent.csv", "-o", "o"): (3, "is not there"),
     ("mend", "clean.csv", "--clean", "suspect.csv", "-p", "id", "-o", "o.xls"): (3, "only .csv"),
-    ("mend", "narrow.csv", "-m", "model.safetensors", "-o", "o.csv"): (3, "does not have the columns of the model"),
+    ("mend", "narrow.csv", "-m", "model.safetensors", "-o", "o.csv"): (3, "does not have all columns of the model"),
     ("check", "narrow.csv", "--no-header", "-m", "model.safetensors"): (3, "2 columns are to be looked at"),
     ("mend", "suspect.csv", "-m", "clean.csv", "-o", "o.csv"): (4, "no safetensors file"),
     ("inspect", "absent"): (4, "No such file"),
@@ -134,7 +134,7 @@ def long_table(model):
     return ("mend", "long.npy", "-m", model, "-o", "out.npy", "--mask", "mask.npy", "--report", "r.html", "-j", "1")
 
 
-@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
 @pytest.mark.parametrize("seconds", [0.5, 2.0])
 def test_stopped_at_some_moment(stop, seconds, long_table):
     before = sorted(os.listdir())
@@ -147,8 +147,27 @@ def test_stopped_at_some_moment(stop, seconds, long_table):
     if process.returncode == 0:
         assert len(np.load("out.npy")) == 300_000
     else:
-        assert process.returncode in (130, 143, -stop), err
+        assert process.returncode in (128 + stop, -stop), err
         assert sorted(os.listdir()) == before
+
+
+@pytest.mark.parametrize(("stop", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_signals_midway_have_their_exit_codes(stop, code, long_table):
+    before = sorted(os.listdir())
+    with started(*long_table) as process:
+        assert b"rows" in process.stderr.readline()
+        process.send_signal(stop)
+        process.communicate()
+    assert process.returncode == code
+    assert sorted(os.listdir()) == before
+
+
+def test_nohup_is_heeded(monkeypatch):
+    monkeypatch.setattr(failures.signal, "getsignal", lambda number: signal.SIG_IGN)
+    monkeypatch.setattr(failures.signal, "signal", lambda number, handler: pytest.fail("no handler was due"))
+    with pytest.raises(SystemExit) as left:
+        failures.main(["--version"])
+    assert left.value.code == 0
 
 
 def test_a_full_disk_leaves_nothing(long_table):
@@ -168,7 +187,7 @@ def test_help_is_quick_and_loads_nothing_heavy():
         "print(*sorted(sys.modules), file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "SUSPECT..." in done.stdout
+    assert "{SUSPECT}..." in done.stdout
     assert not {"numpy", "sklearn", "pyarrow", "numba", "pandas", "rich"} & set(done.stderr.split())
 
 
@@ -187,6 +206,7 @@ def test_terminals_get_a_bar_and_others_lines(model, treemend, monkeypatch):
     os.close(master)
     assert b"\x1b[" in shown
     assert b"rows" in shown
+    assert b"mending" in shown
     monkeypatch.setattr(talking, "_SECONDS_BETWEEN_LINES", 0)
     _, _, err = treemend("mend", "suspect.csv", "-m", model, "-o", "lines.csv")
     assert "mending suspect.csv: 100%, 20 rows" in err

@@ -21,10 +21,12 @@ TABLES = ("repaired", "mask", "corrupted", "missing", "spread")
 @pytest.mark.parametrize("chunk", [1, 7, 1000])
 def test_shards_and_chunks_of_any_size_give_the_bits_of_one_machine(client, clean, chunk):
     reference = clean[: {1: 16, 7: 50}.get(chunk)]
-    whole = TreeMender(depth=2).fit(reference)
-    parts = treemend.dask.fit(TreeMender(depth=2), da.from_array(reference, chunks=(chunk, 5)))
+    parameters = {"depth": 2, "false_alarm_rate": 0.2}
+    whole = TreeMender(**parameters).fit(reference)
+    parts = treemend.dask.fit(TreeMender(**parameters), da.from_array(reference, chunks=(chunk, 5)))
     rows = suspects(30 if chunk > 1 else 6)
     expected = whole.mend(rows)
+    assert expected.corrupted.any()
     here = parts.mend(rows)
     there = treemend.dask.mend(parts, da.from_array(rows, chunks=(max(chunk, 3), 12)))
     computed = dask.compute(*(getattr(there, name) for name in TABLES))

@@ -45,6 +45,33 @@ def test_summary_tells_what_the_result_holds(rows, mender):
             assert record["score"] == pytest.approx(cleanness[row], rel=1e-5)
 
 
+def test_the_summary_tells_which_explanation_spoke():
+    """Shifted, noisy and exchanged stretches are told apart."""
+    rng = np.random.default_rng(0)
+
+    def waves(n_rows):
+        phase, height = rng.uniform(0, 6, (n_rows, 1)), rng.uniform(1, 2, (n_rows, 1))
+        return height * np.sin(np.linspace(0, 6, 24) + phase) + rng.normal(scale=0.1, size=(n_rows, 24))
+
+    clean, suspect = waves(400), waves(30)
+    suspect[:10, 8:16] += 0.8
+    suspect[10:20, 8:16] = rng.uniform(-2, 2, (10, 8))
+    suspect[20:, 8:16] = waves(10)[:, 8:16]
+    summary = TreeMender().fit(clean).mend(suspect).summary()
+    spoke = {record["row"]: record["explanation"] for record in summary["rows"]}
+    for first, name in ((0, "shifted"), (10, "noise"), (20, "foreign")):
+        assert sum(spoke[row] == name for row in range(first, first + 10)) >= 7
+    assert summary["explanations"] == {name: list(spoke.values()).count(name) for name in summary["explanations"]}
+    assert all("400 reference rows" in record["why"] for record in summary["rows"] if record["n_found"])
+
+
+def test_nothing_is_weighed_again_for_a_summary(rows, mender, monkeypatch):
+    mended = mender.mend(rows[1])
+    before = mended.summary()
+    monkeypatch.setattr("treemend.mender.judging.weigh_rows", lambda *given: pytest.fail("weighed again"))
+    assert mended.summary() == before
+
+
 def test_summary_does_not_change_when_the_mender_learns_anew(rows):
     mender = TreeMender(false_alarm_rate=0.1).fit(rows[0])
     mended = mender.mend(rows[1])

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from treemend.report import Findings
+from treemend.report import Findings, Reasons
+from treemend.report.reasons import EXPLANATIONS
 from treemend.tree import build_tree, lay_out
 
 NASTY = "<script>alert(1)</script>"
@@ -36,6 +37,14 @@ def some_findings(n_rows=12, n_features=10, *, seed=0, layout="sequence", depth=
     return Findings(before=before, mask=mask, tree=tree, **(given | more))
 
 
+def some_reasons(findings):
+    """The explanations in turn, each of the first half of what was found."""
+    names = np.array(list(EXPLANATIONS))[np.arange(findings.n_rows) % len(EXPLANATIONS)]
+    found = findings.mask.cumsum(axis=1)
+    explained = findings.mask & (found <= (found[:, -1:] + 1) // 2)
+    return Reasons(explanation=names, explained=explained, as_much_evidence=np.arange(findings.n_rows), n_weighed=100)
+
+
 def batches(findings, size):
     """Cut findings into batches of rows."""
     by_row = ("before", "after", "mask", "missing", "spread", "row_scores", "row_ids", "node_scores")
@@ -43,4 +52,12 @@ def batches(findings, size):
     for first in range(0, findings.n_rows, size):
         rows = slice(first, first + size)
         cut = {name: getattr(findings, name) for name in by_row}
+        reasons = findings.reasons
+        if reasons is not None:
+            shared["reasons"] = Reasons(
+                explanation=reasons.explanation[rows],
+                explained=reasons.explained[rows],
+                as_much_evidence=reasons.as_much_evidence[rows],
+                n_weighed=reasons.n_weighed,
+            )
         yield Findings(**{name: None if value is None else value[rows] for name, value in cut.items()}, **shared)

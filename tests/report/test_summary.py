@@ -1,13 +1,16 @@
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.report.examples import NASTY, batches, some_findings
+from tests.report.examples import NASTY, batches, some_findings, some_reasons
 
 from treemend.exceptions import InputError
-from treemend.report import Findings, Gathering, summarise
+from treemend.report import Findings, Gathering, Reasons, as_html, summarise
 from treemend.report.found_map import FoundMap
+from treemend.report.listing import list_rows
+from treemend.report.reasons import told
 from treemend.report.words import promise, why
 
 
@@ -34,6 +37,7 @@ def test_summary_is_json_and_always_the_same():
 @pytest.mark.parametrize("size", [1, 7, 100, 1000])
 def test_summary_is_the_same_for_any_batches(size):
     findings = some_findings(1000, 40, row_ids=[f"id{row}" for row in range(1000)])
+    findings = replace(findings, reasons=some_reasons(findings))
     gathering = Gathering()
     for batch in batches(findings, size):
         gathering.add(batch)
@@ -227,6 +231,82 @@ def test_why_points_to_the_largest_part_inside_what_was_found():
     told = why(np.array([0.5, 0.5, 0.3, 0.01, 0.3]), found, start, stop, names, 100)
     assert told == "Most unusual: s4 to s5. Of 100, only 1 reference row is as unusual there."
     assert why(np.full(5, np.nan), found, start, stop, names, 100) == ""
+
+
+def test_the_explanation_that_spoke_is_told():
+    findings = some_findings(60, 12, names=[f"s{k}" for k in range(12)])
+    reasons = some_reasons(findings)
+    summary = summarise(replace(findings, reasons=reasons))
+    touched = np.flatnonzero(findings.mask.any(axis=1))
+    assert summary["explanations"] == {
+        name: int((reasons.explanation[touched] == name).sum())
+        for name in ("search", "noise", "foreign", "shifted", "frozen")
+    }
+    for record in summary["rows"]:
+        row = record["row"]
+        if not record["n_found"]:
+            assert record["explanation"] is None
+            continue
+        assert record["explanation"] == reasons.explanation[row]
+        assert f"{row} of 100 reference rows show" in record["why"] or row < 2
+        assert ("found after that had been repaired" in record["why"]) == (record["n_found"] > 1)
+        assert ("Most unusual" in record["why"]) == (record["explanation"] == "search")
+    without = summarise(findings)
+    assert without["explanations"] is None
+    assert without["rows"][0]["explanation"] is None
+
+
+@pytest.mark.parametrize(
+    ("name", "places", "count", "words"),
+    [
+        (
+            "noise",
+            [4, 5, 6],
+            0,
+            "s4 to s6 look like noise, given the rest of the row. None of 100 reference rows shows",
+        ),
+        ("foreign", [4], 1, "s4 does not go with the rest of the row, as if"),
+        ("shifted", [1, 2, 7], 30, "s1 to s2 and s7 are shifted together, against"),
+        ("frozen", [0, 2, 4], 4, "3 values stand still at one value, which"),
+        ("search", [0], 11, "s0 is unusual by itself, whatever"),
+    ],
+)
+def test_reasons_in_words(name, places, count, words):
+    found = np.zeros((1, 8), bool)
+    found[0, places] = True
+    given = {"explained": found, "as_much_evidence": np.array([count]), "n_weighed": 100}
+    reasons = Reasons(explanation=np.array([name]), **given)
+    said = told(reasons, 0, found[0], found[0], [f"s{k}" for k in range(8)])
+    assert said.startswith(words)
+    assert ("Only" in said) == (0 < count <= 10)
+    assert "pixel" in told(reasons, 0, found[0], found[0], [f"pixel 0, {k}" for k in range(8)])
+    with pytest.raises(InputError, match=r"must be of search, noise, .* got oddness"):
+        Reasons(explanation=np.array(["oddness"]), **given)
+
+
+def test_what_was_only_found_is_not_called_repaired():
+    summary = Gathering(repaired=False).add(some_findings()).summary()
+    assert summary["headline"] == "Overwritten values were found in 4 of 12 rows, 3 missing values seen."
+    page = as_html(summary)
+    words = re.sub(r"<[^>]*>", " ", page[page.index("<body>") : page.index("<script id=")])
+    assert not re.findall("repaired|replaced|filled", words)
+
+
+def test_pictures_too_large_to_be_drawn_are_missed():
+    summary = summarise(some_findings(3, 20_100, grid=(100, 201)))
+    assert summary["grid"] is None
+    assert any("pictures of 20,100 values" in note for note in summary["notes"])
+
+
+def test_a_long_beginning_is_told_once():
+    name = "a/very/long/folder/of/readings.csv"
+    ids = [f"{name}, line {row}" for row in range(12)]
+    summary = summarise(some_findings(row_ids=ids))
+    rows = list_rows(summary)
+    assert f"title='{name}, line 3'>line 3<" in rows
+    assert f"<p class='shared'>All of {name}</p>" in as_html(summary)
+    assert summary["rows"][0]["id"].startswith(name)
+    assert ">x, line 3<" in list_rows(summarise(some_findings(row_ids=[f"x, line {row}" for row in range(12)])))
 
 
 def test_findings_need_only_the_rows_the_mask_and_the_tree():

@@ -12,7 +12,10 @@ code    meaning
 4       a model file cannot be used
 5       an output cannot be written
 70      a mistake in treemend itself; the traceback is shown
-130     interrupted (Ctrl-C); 143 if terminated
+129     hung up: the terminal was closed
+130     interrupted (Ctrl-C)
+141     whoever read standard output went away
+143     terminated
 ======  =====================================================================
 """
 
@@ -26,7 +29,7 @@ from treemend.exceptions import InputError, ModelFileError, OutputError, Paramet
 
 __all__ = ["main", "printable"]
 
-FOUND, USAGE, INPUT, MODEL, OUTPUT, INTERNAL, INTERRUPTED, TERMINATED = 1, 2, 3, 4, 5, 70, 130, 143
+FOUND, USAGE, INPUT, MODEL, OUTPUT, INTERNAL, INTERRUPTED = 1, 2, 3, 4, 5, 70, 130
 _CODES: tuple[tuple[type[TreemendError], int], ...] = (
     (ParameterError, USAGE),
     (InputError, INPUT),
@@ -38,7 +41,8 @@ _WRITING = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO, errno.EROFS}
 
 def main(arguments: list[str] | None = None) -> None:
     """Run a command and leave with its exit code."""
-    signal.signal(signal.SIGTERM, _terminate)
+    for name in ("SIGTERM", "SIGHUP"):
+        _leave_politely(getattr(signal, name, None))
     code = run(arguments)
     try:
         sys.stdout.flush()
@@ -123,7 +127,12 @@ def _reader_went_away() -> int:
     return 128 + 13
 
 
-def _terminate(number: int, frame: FrameType | None) -> None:
-    """Let files be cleared away before a polite kill takes effect."""
-    del number, frame
-    raise SystemExit(TERMINATED)
+def _leave_politely(number: signal.Signals | None) -> None:
+    """Let files be cleared away before a signal ends the process; one that is ignored, as by nohup, stays ignored."""
+    if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+        signal.signal(number, _leave)
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    del frame
+    raise SystemExit(128 + number)

@@ -58,7 +58,7 @@ def learnt(
     parameters: dict[str, Any], values: NDArray[np.float64], names: tuple[str, ...] | None, talk: Talk
 ) -> TreeMender:
     """Fit a mender to reference rows; what it warns of is said."""
-    with _said(talk):
+    with _said(talk), talk.working(f"learning from {counted(len(values), 'row')}"):
         return TreeMender(**parameters).fit(named_rows(values, names))
 
 
@@ -129,7 +129,7 @@ def read_reference(
     if limit is None:
         return np.concatenate(kept), places
     if n_complete > limit:
-        talk.say(f"{table.label}: a random {limit} of {n_complete} rows serve as the reference")
+        talk.say(f"{table.label}: a random {limit:,} of {n_complete:,} rows serve as the reference")
     order = np.argsort(places)
     return sample[order], places[order]
 
@@ -141,8 +141,11 @@ def model_columns(mender: TreeMender, table: FileTable, wanted: tuple[int, ...] 
         place = {name: position for position, name in enumerate(table.names)}
         missing = [name for name in expected if name not in place]
         if missing:
-            difference = columns_difference(missing, []).replace("\n", "; ")
-            raise ColumnsError(f"{table.label} does not have the columns of the model: {difference}.")
+            names = columns_difference(missing, []).removeprefix("- missing: ")
+            raise ColumnsError(
+                f"{table.label} does not have all columns of the model; missing: {names}. Rename its columns, or fit a "
+                "model to rows of its kind."
+            )
         return tuple(place[name] for name in expected)
     chosen = wanted if wanted is not None else tuple(range(len(table.names)))
     if len(chosen) != mender.n_features_in_:

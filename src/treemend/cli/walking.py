@@ -48,9 +48,10 @@ def walk(
     names = tuple(table.names[column] for column in chosen) if table.named else judge.names
     repaired, masks = _writers(table, chosen, targets, files, delimiter)
     in_detail = bool(targets.summary or targets.report)
-    gathering = Gathering()
+    gathering = Gathering(repaired=targets.output is not None)
     n_rows = 0
-    with talk.progress(f"mending {table.label}") as tell:
+    doing = "mending" if targets.output else "checking"
+    with talk.progress(f"{doing} {table.label}") as tell:
         for batch, share in table.batches(chosen):
             no_rows = len(batch.values) == 0
             found = (

@@ -67,6 +67,7 @@ def fit(mender: TreeMender, collection: Any) -> TreeMender:
     except BaseException:
         mender.__dict__ = before
         raise
+    mender._warn_if_powerless()
     return mender
 
 

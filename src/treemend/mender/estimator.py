@@ -238,14 +238,7 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
             # Whatever happens, Ctrl-C included, the mender is what it was.
             self.__dict__ = before
             raise
-        if promises_nothing(self._workshop):
-            warnings.warn(
-                f"{self._workshop.calibration.n_rows} reference rows are too few to promise a false-alarm rate of "
-                f"{self._workshop.settings.false_alarm_rate:g}: nothing will be declared. Give more clean rows, or ask "
-                "for a higher rate.",
-                UserWarning,
-                stacklevel=2,
-            )
+        self._warn_if_powerless()
         return self
 
     @property
@@ -504,6 +497,17 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         """Learn from rows wherever they are."""
         self._workshop = learn(rows, *self._learning(rows, names))
         self._set_aside = np.empty(0, dtype=np.int64)
+
+    def _warn_if_powerless(self) -> None:
+        """Warn whoever called the caller, if the reference is too small for the rate that was asked."""
+        if promises_nothing(self._workshop):
+            warnings.warn(
+                f"{self._workshop.calibration.n_rows} reference rows are too few to promise a false-alarm rate of "
+                f"{self._workshop.settings.false_alarm_rate:g}: nothing will be declared. Give more clean rows, or ask "
+                "for a higher rate.",
+                UserWarning,
+                stacklevel=3,
+            )
 
     def _learning(
         self, rows: Rows, names: tuple[str, ...] | None

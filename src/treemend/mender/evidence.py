@@ -1,7 +1,7 @@
 """Evidence: what a report needs to know beyond the result, gathered only when one is asked for.
 
-Enters: what `TreeMender` knew while mending. Leaves: `Findings` for the report. Scores of nodes are not kept but made
-again for the rows that a report shows.
+Enters: what `TreeMender` knew while mending. Leaves: `Findings` for the report. What spoke against each row is kept;
+scores of nodes are not, but made again for the rows that a report shows.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from treemend.calibration import NOTHING_DECLARED
 from treemend.mender.judging import cleanness, node_counts, promises_nothing, touched_share
 from treemend.mender.knowledge import Workshop
-from treemend.report import Findings
+from treemend.mender.weighing import ALL_EXPLANATIONS, Surprise
+from treemend.report import Findings, Reasons
 from treemend.tables import Table
 
 __all__ = ["Evidence"]
@@ -37,6 +38,8 @@ class Evidence:
         The donors' spread.
     left_out : ndarray of int, one a row, or None
         The reference rows that these rows are, -1 for none.
+    surprise : Surprise or None
+        What spoke against each row, where search and context were weighed together.
     """
 
     workshop: Workshop
@@ -46,6 +49,7 @@ class Evidence:
     missing: NDArray[np.bool_]
     spread: NDArray[np.float64]
     left_out: NDArray[np.int64] | None
+    surprise: Surprise | None
 
     def findings(self, *, in_detail: bool = True) -> Findings:
         """Lay out everything for a report; without detail, nothing is scored again."""
@@ -58,7 +62,8 @@ class Evidence:
             tree=knowledge.tree,
             missing=self.missing,
             spread=self.spread,
-            row_scores=self._row_scores() if in_detail else None,
+            row_scores=self._row_scores(in_detail),
+            reasons=self._reasons(),
             row_ids=_labels(self.table),
             names=self.table.names,
             node_scores=self._node_scores if in_detail else None,
@@ -78,14 +83,34 @@ class Evidence:
             return NOTHING_DECLARED
         return tau if tau >= 0 else None
 
-    def _row_scores(self) -> NDArray[np.float64]:
+    def _row_scores(self, in_detail: bool) -> NDArray[np.float64] | None:
         """Score the rows in which something was found; the others are NaN."""
+        if self.surprise is None and not in_detail:
+            return None
         scores = np.full(len(self.mask), np.nan)
         touched = np.flatnonzero(self.mask.any(axis=1))
-        if len(touched):
+        if self.surprise is not None:
+            scores[touched] = -self.surprise.statistic[touched]
+        elif len(touched):
             own = None if self.left_out is None else self.left_out[touched]
             scores[touched] = cleanness(self.workshop, self._rows(touched), own)
         return scores
+
+    def _reasons(self) -> Reasons | None:
+        """Tell what spoke against each row, and how many reference rows show as much evidence, itself not counted."""
+        surprise, scales = self.surprise, self.workshop.knowledge.scales
+        if surprise is None or scales is None:
+            return None
+        statistics = np.sort(scales.statistics)
+        as_much = len(statistics) - np.searchsorted(statistics, surprise.statistic, side="left")
+        if self.left_out is not None:
+            as_much = as_much - np.isin(self.left_out, scales.rows)
+        return Reasons(
+            explanation=np.array(ALL_EXPLANATIONS)[surprise.explanation],
+            explained=self.workshop.to_columns(surprise.explained) & self.mask,
+            as_much_evidence=as_much,
+            n_weighed=len(statistics),
+        )
 
     def _node_scores(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         return self._counts(rows) / self.workshop.calibration.n_rows

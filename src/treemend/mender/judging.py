@@ -39,10 +39,13 @@ class Verdict:
         Nodes at which the search declares corruption; empty of meaning where more than the search was asked.
     mask : ndarray of bool, rows x attributes
         Attributes judged corrupted, in the order of the tree.
+    surprise : Surprise or None
+        What spoke, where search and context were weighed together.
     """
 
     declared: NDArray[np.bool_]
     mask: NDArray[np.bool_]
+    surprise: Surprise | None = None
 
 
 def node_counts(
@@ -118,8 +121,8 @@ def judge(workshop: Workshop, rows: NDArray[np.float64], left_out: NDArray[np.in
     if _weighs(workshop):
         limit = _limit(workshop)
         counts = node_counts(workshop, rows, left_out, level=_deciding_level(workshop, limit))
-        mask = _weighed(workshop, rows, counts, limit, left_out).mask
-        return Verdict(declared=np.zeros(counts.shape, dtype=bool), mask=mask)
+        surprise = _weighed(workshop, rows, counts, limit, left_out)
+        return Verdict(declared=np.zeros(counts.shape, dtype=bool), mask=surprise.mask, surprise=surprise)
     if left_out is None:
         anomalous = anomalous_nodes(workshop, rows, workshop.level())
     else:

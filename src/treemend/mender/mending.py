@@ -8,10 +8,11 @@ from numpy.typing import NDArray
 
 from treemend.imputation import Filled, fill
 from treemend.mender.evidence import Evidence
-from treemend.mender.judging import judge
+from treemend.mender.judging import Verdict, judge
 from treemend.mender.knowledge import Workshop
 from treemend.mender.parts import row_parts
 from treemend.mender.result import Mended
+from treemend.mender.weighing import Surprise, join_surprises
 from treemend.tables import Table
 
 __all__ = ["mend_table"]
@@ -37,9 +38,11 @@ def mend_table(
     missing = np.isnan(table.values)
     values, spread = np.full(shape, np.nan), np.full(shape, np.nan)
     draws = np.full((n_draws, *shape), np.nan)
+    surprises: list[Surprise | None] = []
     for part in row_parts(workshop, len(table.values), n_draws):
         own = None if left_out is None else left_out[part]
-        mask, filled = _mend_part(workshop, workshop.to_tree(table.values[part]), own, n_draws)
+        verdict, mask, filled = _mend_part(workshop, workshop.to_tree(table.values[part]), own, n_draws)
+        surprises.append(verdict.surprise)
         found[part] = workshop.to_columns(mask)
         values[part], spread[part] = workshop.to_columns(filled.values), workshop.to_columns(filled.spread)
         for draw, drawn in zip(draws, filled.draws, strict=True):
@@ -52,14 +55,14 @@ def mend_table(
         missing=table.like(missing),
         spread=table.like(spread),
         draws=[table.rebuilt(draw, gaps) for draw in draws],
-        _evidence=Evidence(workshop, table, values, found, missing, spread, left_out),
+        _evidence=Evidence(workshop, table, values, found, missing, spread, left_out, join_surprises(surprises)),
     )
 
 
 def _mend_part(
     workshop: Workshop, rows: NDArray[np.float64], left_out: NDArray[np.int64] | None, n_draws: int
-) -> tuple[NDArray[np.bool_], Filled]:
-    """Return what was found, and what stands in for it and for what was missing, in the order of the tree."""
+) -> tuple[Verdict, NDArray[np.bool_], Filled]:
+    """Return the verdict, what was found, and what stands in for it and for what was missing, in the tree's order."""
     verdict = judge(workshop, rows, left_out)
     missing = np.isnan(rows)
     found = verdict.mask & ~missing
@@ -73,4 +76,4 @@ def _mend_part(
         seed=workshop.settings.seed,
         n_jobs=workshop.settings.n_jobs,
     )
-    return found, filled
+    return verdict, found, filled

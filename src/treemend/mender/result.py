@@ -80,7 +80,7 @@ class Mended:
         Parameters
         ----------
         in_detail : bool, default=True
-            Whether rows and nodes have scores, which are made again.
+            Whether nodes have scores, which are made again for the rows that are shown.
         """
         if self._evidence is None:
             raise InputError(

@@ -9,7 +9,8 @@ is the conformal quantile of the reference rows' own statistics, each taken from
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,9 +31,21 @@ from treemend.refinement import (
 from treemend.separation import attribute_mask, declare, turning_levels
 from treemend.tree import AttributeTree
 
-__all__ = ["Bench", "Scales", "Surprise", "learn_scales", "level_evidence", "refine_declared", "weigh_rows"]
+__all__ = [
+    "ALL_EXPLANATIONS",
+    "SEARCH",
+    "Bench",
+    "Scales",
+    "Surprise",
+    "join_surprises",
+    "learn_scales",
+    "level_evidence",
+    "refine_declared",
+    "weigh_rows",
+]
 
 SEARCH = len(EXPLANATIONS)
+ALL_EXPLANATIONS = (*EXPLANATIONS, "search")
 _FURTHER = math.log(10)
 _MOST_STRETCHES = 3
 _WIDEST = 0.7
@@ -82,12 +95,34 @@ class Scales:
 
 @dataclass(frozen=True, eq=False)
 class Surprise:
-    """Evidence, log density and statistic of each row; the mask of those beyond the threshold, in the tree's order."""
+    """How surprising each row is, and what explains it.
+
+    Attributes
+    ----------
+    density, statistic : ndarray, one a row
+    evidence : ndarray, rows x explanations
+    explanation : ndarray of int, one a row
+        The one that speaks loudest, a place in `ALL_EXPLANATIONS`.
+    explained : ndarray of bool, rows x attributes
+        The stretch that it draws in rows beyond the threshold, in the order of the tree.
+    mask : ndarray of bool, rows x attributes
+        The same, and what was found after that had been repaired.
+    """
 
     density: NDArray[np.float64]
     evidence: NDArray[np.float64]
     statistic: NDArray[np.float64]
+    explanation: NDArray[np.int64]
+    explained: NDArray[np.bool_]
     mask: NDArray[np.bool_]
+
+
+def join_surprises(parts: Sequence[Surprise | None]) -> Surprise | None:
+    """Return what was said of rows in parts as of all rows; None where nothing was weighed."""
+    weighed = [part for part in parts if part is not None]
+    if not weighed:
+        return None
+    return Surprise(*(np.concatenate([getattr(part, field.name) for part in weighed]) for field in fields(Surprise)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +202,7 @@ def weigh_rows(
         grown = odd & np.any(more & ~mask[live], axis=1) & (union.mean(axis=1) <= _WIDEST)
         live, union = live[grown], union[grown]
         mask[live] = union
-    return Surprise(found.density, found.evidence, found.statistic, mask)
+    return replace(found, mask=mask)
 
 
 def refine_declared(
@@ -218,7 +253,7 @@ def _weigh_once(
     searched = np.flatnonzero(beyond & (explanation == SEARCH))
     if counts is not None and len(searched):
         mask[searched] = _declared(bench, counts[searched])
-    return Surprise(weighed.log_density, evidence, statistic, mask)
+    return Surprise(weighed.log_density, evidence, statistic, explanation, mask, mask)
 
 
 def _declared(bench: Bench, counts: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -9,5 +9,16 @@ from treemend.report.findings import Findings
 from treemend.report.forms import as_html, as_json, write_html, write_json
 from treemend.report.fragment import fragment
 from treemend.report.gathering import Gathering, summarise
+from treemend.report.reasons import Reasons
 
-__all__ = ["Findings", "Gathering", "as_html", "as_json", "fragment", "summarise", "write_html", "write_json"]
+__all__ = [
+    "Findings",
+    "Gathering",
+    "Reasons",
+    "as_html",
+    "as_json",
+    "fragment",
+    "summarise",
+    "write_html",
+    "write_json",
+]

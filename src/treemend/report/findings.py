@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treemend.exceptions import InputError
+from treemend.report.reasons import Reasons
 from treemend.tree import AttributeTree
 
 __all__ = ["Findings", "NodeScores"]
@@ -37,6 +38,8 @@ class Findings:
         Standard deviation of the donors' values where something was put back, NaN elsewhere.
     row_scores : ndarray, one a row, optional
         How clean each row is; higher is cleaner, as ``score_samples`` says it.
+    reasons : Reasons, optional
+        Which explanation spoke against each row.
     row_ids : sequence, optional
         Names of the rows, of any kind that can be told as text; their numbers by default.
     names : sequence of str, optional
@@ -64,6 +67,7 @@ class Findings:
     missing: NDArray[np.bool_] | None = None
     spread: NDArray[np.float64] | None = None
     row_scores: NDArray[np.float64] | None = None
+    reasons: Reasons | None = None
     row_ids: Sequence[object] | None = None
     names: Sequence[str] | None = None
     node_scores: NodeScores | NDArray[np.float64] | None = None
@@ -77,11 +81,23 @@ class Findings:
 
     def __post_init__(self) -> None:
         n_rows, n_features = self.before.shape
-        by_cell = {"after": self.after, "mask": self.mask, "missing": self.missing, "spread": self.spread}
+        reasons = self.reasons
+        by_cell = {
+            "after": self.after,
+            "mask": self.mask,
+            "missing": self.missing,
+            "spread": self.spread,
+            "explained": None if reasons is None else reasons.explained,
+        }
         for name, array in by_cell.items():
             if array is not None and array.shape != self.before.shape:
                 raise InputError(f"{name} must have the shape of before, {self.before.shape}, got {array.shape}.")
-        by_row = {"row_scores": self.row_scores, "row_ids": self.row_ids}
+        by_row = {
+            "row_scores": self.row_scores,
+            "row_ids": self.row_ids,
+            "explanation": None if reasons is None else reasons.explanation,
+            "as_much_evidence": None if reasons is None else reasons.as_much_evidence,
+        }
         by_attribute = {"names": self.names, "reference_low": self.reference_low, "reference_high": self.reference_high}
         for entries, expected, word in ((by_row, n_rows, "row"), (by_attribute, n_features, "attribute")):
             for name, given in entries.items():

@@ -16,11 +16,33 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from treemend.report.listing import list_notes, list_promise, list_rows, list_tiles, list_top_attributes
+from treemend.report.listing import (
+    list_explanations,
+    list_notes,
+    list_promise,
+    list_rows,
+    list_tiles,
+    list_top_attributes,
+    shared_beginning,
+)
 
 __all__ = ["as_html", "as_json", "write_html", "write_json"]
 
 _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
+_REPAIRED = {
+    "found_words": "found and replaced",
+    "missing_words": "missing and filled",
+    "hit_words": "in how many rows a value was replaced",
+    "values_words": "Replaced values as a table",
+    "put_back_words": "put back",
+}
+_ONLY_FOUND = {
+    "found_words": "found",
+    "missing_words": "missing",
+    "hit_words": "in how many rows a value was found to be overwritten",
+    "values_words": "What was found, and what would be put back, as a table",
+    "put_back_words": "would be put back",
+}
 
 
 def as_json(summary: dict[str, Any]) -> str:
@@ -46,12 +68,15 @@ def as_html(summary: dict[str, Any], title: str = "treemend report") -> str:
         "tiles": list_tiles(summary),
         "promise": list_promise(summary),
         "notes": list_notes(summary),
+        "explanations": list_explanations(summary),
         "top_attributes": list_top_attributes(summary),
+        "shared": _shared(summary),
         "rows": list_rows(summary),
         "style": (here / "page.css").read_text("utf-8"),
         "policy": " ".join(f"'{_digest(script)}'" for script in scripts.values()),
         "data": _in_script(as_json(summary)),
         **scripts,
+        **(_REPAIRED if summary["repaired"] else _ONLY_FOUND),
     }
     return _PLACEHOLDER.sub(lambda found: parts[found[1]], (here / "page.html").read_text("utf-8"))
 
@@ -74,6 +99,12 @@ def write_html(summary: dict[str, Any], path: str | os.PathLike[str], title: str
 def write_json(summary: dict[str, Any], path: str | os.PathLike[str]) -> None:
     """Write the summary as JSON; an existing file is replaced."""
     _write_whole(as_json(summary) + "\n", path)
+
+
+def _shared(summary: dict[str, Any]) -> str:
+    """Return the line above the list that names what its rows have in common."""
+    beginning = shared_beginning([record["id"] for record in summary["rows"]]).rstrip(", ")
+    return f"<p class='shared'>All of {escape(beginning)}</p>" if beginning else ""
 
 
 def _plotly() -> str:

@@ -15,6 +15,7 @@ from treemend.exceptions import InputError
 from treemend.report.findings import Findings
 from treemend.report.found_map import FoundMap
 from treemend.report.plain import plain_numbers
+from treemend.report.reasons import EXPLANATIONS
 from treemend.report.row_record import RankedRow, record_rows
 from treemend.report.words import headline, promise, sampling
 
@@ -39,7 +40,8 @@ def summarise(findings: Findings) -> dict[str, Any]:
     -------
     dict
         ``headline``, ``totals``, ``promise`` (the false-alarm rate and what it means here), ``attributes``, ``map``,
-        ``tree``, ``grid``, ``rows`` (the worst first) and ``notes`` (what was left out); only what JSON can hold.
+        ``tree``, ``grid``, ``rows`` (the worst first), ``explanations`` (how many rows each one spoke against),
+        ``notes`` (what was left out) and ``repaired`` (false if rows were only looked at); only what JSON can hold.
         Attributes stand in the order of the tree; ``attributes["columns"]`` tells their columns if that differs.
 
     Examples
@@ -61,6 +63,11 @@ class Gathering:
     """Gathers findings batch by batch.
 
     Batches must be of one table: the same attributes, tree and reference; the first one counts for these.
+
+    Parameters
+    ----------
+    repaired : bool, default=True
+        Whether what was found has been repaired, too; the words of the report follow.
     """
 
     _names: list[str]
@@ -72,9 +79,11 @@ class Gathering:
     _hits: NDArray[np.int64]
     _gaps: NDArray[np.int64]
     _n_touched: int
+    _spoken: dict[str, int] | None
 
-    def __init__(self) -> None:
+    def __init__(self, *, repaired: bool = True) -> None:
         self._first: Findings | None = None
+        self._repaired = repaired
 
     def add(self, findings: Findings) -> Self:
         """Take the next rows."""
@@ -101,7 +110,11 @@ class Gathering:
         self._missing.add(missing)
         self._hits += found.sum(axis=0)
         self._gaps += missing.sum(axis=0)
-        self._n_touched += int(found.any(axis=1).sum())
+        touched = found.any(axis=1)
+        self._n_touched += int(touched.sum())
+        if self._spoken is not None and findings.reasons is not None:
+            for name in findings.reasons.explanation[touched].tolist():
+                self._spoken[name] += 1
         return self
 
     def summary(self) -> dict[str, Any]:
@@ -119,7 +132,8 @@ class Gathering:
         }
         return {
             "format": FORMAT,
-            "headline": headline(totals),
+            "repaired": self._repaired,
+            "headline": headline(totals, repaired=self._repaired),
             "totals": totals,
             "promise": promise(
                 n_rows,
@@ -136,6 +150,7 @@ class Gathering:
                 "found_percent": self._found.percent(),
                 "missing_percent": self._missing.percent() if self._gaps.any() else None,
             },
+            "explanations": self._spoken,
             "tree": {name: getattr(first.tree, name).tolist() for name in ("start", "stop", "parent", "depth")},
             "grid": list(first.grid) if first.grid and n_features <= _MOST_PLACES else None,
             "rows": [ranked.record for ranked in self._worst],
@@ -146,6 +161,7 @@ class Gathering:
                 len(self._places),
                 self._found.rows_per_cell,
                 self._found.features_per_cell,
+                drawn=first.grid is None or n_features <= _MOST_PLACES,
             ),
         }
 
@@ -162,6 +178,7 @@ class Gathering:
         self._hits = np.zeros(n_features, dtype=np.int64)
         self._gaps = np.zeros(n_features, dtype=np.int64)
         self._n_touched = 0
+        self._spoken = None if findings.reasons is None else dict.fromkeys(EXPLANATIONS, 0)
 
     def _attributes(self, first: Findings) -> dict[str, Any]:
         order, places = first.tree.order, self._places
@@ -195,6 +212,7 @@ def _without_rows(findings: Findings) -> Findings:
         missing=None,
         spread=None,
         row_scores=None,
+        reasons=None,
         row_ids=None,
         node_scores=None,
     )

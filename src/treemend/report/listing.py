@@ -6,11 +6,23 @@ Enters: a summary. Leaves: pieces of HTML in which everything from the data is e
 from html import escape
 from typing import Any
 
-from treemend.report.plain import counted, percent
+from treemend.report.plain import clip, clip_middle, counted, percent
+from treemend.report.reasons import EXPLANATIONS
 
-__all__ = ["clipped", "list_notes", "list_promise", "list_rows", "list_tiles", "list_top_attributes", "strip"]
+__all__ = [
+    "clipped",
+    "list_explanations",
+    "list_notes",
+    "list_promise",
+    "list_rows",
+    "list_tiles",
+    "list_top_attributes",
+    "shared_beginning",
+    "strip",
+]
 
 _LONGEST = 80
+_LONGEST_SHARED = 20
 
 
 def clipped(text: str, length: int = _LONGEST) -> str:
@@ -21,22 +33,28 @@ def clipped(text: str, length: int = _LONGEST) -> str:
     >>> clipped("<b>" + "x" * 100, length=6)
     '&lt;b&gt;xx…'
     """
-    return escape(text if len(text) <= length else text[: length - 1] + "…")
+    return escape(clip(text, length))
 
 
 def list_tiles(summary: dict[str, Any]) -> str:
     """Return the great figures at the top."""
-    totals = summary["totals"]
+    totals, repaired = summary["totals"], summary["repaired"]
     share = f"{percent(totals['found_cells'] / totals['cells'])} of all values" if totals["cells"] else ""
     tiles = [
-        (totals["rows"], "rows looked at", counted(totals["attributes"], "attribute") + " each"),
-        (totals["touched_rows"], "rows repaired", _share_of_rows(totals)),
-        (totals["found_cells"], "values replaced", share),
+        (totals["rows"], "row{s} looked at", counted(totals["attributes"], "attribute") + " each"),
+        (
+            totals["touched_rows"],
+            "row{s} repaired" if repaired else "row{s} partly overwritten",
+            _share_of_rows(totals),
+        ),
+        (totals["found_cells"], "value{s} replaced" if repaired else "value{s} overwritten", share),
     ]
     if totals["missing_cells"]:
-        tiles.append((totals["missing_cells"], "missing values filled", "gaps, not faults"))
+        words = "missing value{s} filled" if repaired else "missing value{s}"
+        tiles.append((totals["missing_cells"], words, "gaps, not faults"))
     return "\n".join(
-        f"<div class='tile'><dt>{label}</dt><dd><b>{value:,}</b><span>{detail}</span></dd></div>"
+        f"<div class='tile'><dt>{label.format(s='s' * (value != 1))}</dt>"
+        f"<dd><b>{value:,}</b><span>{detail}</span></dd></div>"
         for value, label, detail in tiles
     )
 
@@ -53,8 +71,9 @@ def list_promise(summary: dict[str, Any]) -> str:
         return words
     touched = 100 * totals["touched_rows"] / totals["rows"]
     expected = 100 * promise["expected"] / totals["rows"]
+    done = "repaired" if summary["repaired"] else "found"
     legend = (
-        f"{totals['touched_rows']:,} of {totals['rows']:,} rows repaired; about {promise['expected']:,.1f} expected by "
+        f"{totals['touched_rows']:,} of {totals['rows']:,} rows {done}; about {promise['expected']:,.1f} expected by "
         "mistake if all were clean"
     )
     return (
@@ -63,7 +82,7 @@ def list_promise(summary: dict[str, Any]) -> str:
         f"<rect class='touched' width='{touched:.3f}' height='5'/>"
         f"<rect class='mistakes' width='{expected:.3f}' height='5'/></svg>"
         "<p class='key'><span class='item'><i class='swatch mistakes'></i>expected by mistake, were all clean</span>"
-        "<span class='item'><i class='swatch touched'></i>repaired</span>"
+        f"<span class='item'><i class='swatch touched'></i>{done}</span>"
         "<span class='item'><i class='swatch all'></i>left as they were</span></p>"
         f"{words}"
     )
@@ -80,35 +99,72 @@ def list_top_attributes(summary: dict[str, Any]) -> str:
     top, n_rows = summary["attributes"]["most_hit"], summary["totals"]["rows"]
     if not top:
         return "<p class='quiet'>No attribute was hit.</p>"
-    most = top[0]["found"]
-    items = "".join(
-        f"<li><span class='name' title='{clipped(one['name'], 400)}'>{clipped(one['name'], 40)}</span>"
-        f"<svg viewBox='0 0 100 10' preserveAspectRatio='none' aria-hidden='true'>"
-        f"<rect width='{100 * one['found'] / most:.1f}' height='10'/></svg>"
-        f"<span class='count'>{one['found']:,} <small>{percent(one['found'] / n_rows)}</small></span></li>"
-        for one in top
+    return _ranked([(one["name"], one["found"]) for one in top], n_rows)
+
+
+def list_explanations(summary: dict[str, Any]) -> str:
+    """Return what spoke against the rows, as a ranked list with bars; empty if nobody knows."""
+    counts = summary["explanations"]
+    if not counts or not any(counts.values()):
+        return ""
+    spoken = sorted(((EXPLANATIONS[name], count) for name, count in counts.items() if count), key=lambda one: -one[1])
+    return (
+        "<h3>What it looks like</h3><p class='key'>which explanation speaks loudest, in how many of the rows found</p>"
+        f"{_ranked(spoken, summary['totals']['touched_rows'], 'top wordy')}"
     )
-    return f"<ol class='top'>{items}</ol>"
+
+
+def _ranked(counts: list[tuple[str, int]], n_rows: int, kind: str = "top") -> str:
+    most = counts[0][1]
+    items = "".join(
+        f"<li><span class='name' title='{clipped(name, 400)}'>{clipped(name, 40)}</span>"
+        f"<svg viewBox='0 0 100 10' preserveAspectRatio='none' aria-hidden='true'>"
+        f"<rect width='{100 * count / most:.1f}' height='10'/></svg>"
+        f"<span class='count'>{count:,} <small>{percent(count / n_rows)}</small></span></li>"
+        for name, count in counts
+    )
+    return f"<ol class='{kind}'>{items}</ol>"
 
 
 def list_rows(summary: dict[str, Any]) -> str:
-    """Return the list of rows, the worst first, one option each."""
-    n_features = summary["totals"]["attributes"]
-    return "\n".join(_option(index, record, n_features) for index, record in enumerate(summary["rows"]))
+    """Return the list of rows, the worst first, one option each; a long beginning that all share is left out."""
+    shared = len(shared_beginning([record["id"] for record in summary["rows"]]))
+    return "\n".join(_option(index, record, summary, shared) for index, record in enumerate(summary["rows"]))
 
 
-def _option(index: int, record: dict[str, Any], n_features: int) -> str:
-    parts = []
+def shared_beginning(names: list[str]) -> str:
+    """Return the folder or the file that stands before all names, if it is long.
+
+    Examples
+    --------
+    >>> shared_beginning(["rows/of/the/year/2024.csv, line 7", "rows/of/the/year/2024.csv, line 12"])
+    'rows/of/the/year/2024.csv, '
+    >>> shared_beginning(["2024.csv, line 7", "2024.csv, line 12"])
+    ''
+    """
+    if len(names) < 2:
+        return ""
+    first, last = min(names), max(names)
+    same = next((place for place, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
+    beginning = first[:same]
+    end = max(beginning.rfind(mark) + len(mark) if mark in beginning else 0 for mark in ("/", ", "))
+    return beginning[:end] if end > _LONGEST_SHARED else ""
+
+
+def _option(index: int, record: dict[str, Any], summary: dict[str, Any], shared: int) -> str:
+    parts, repaired = [], summary["repaired"]
     if record["n_found"]:
-        parts.append(f"{counted(record['n_found'], 'value')} replaced")
+        parts.append(f"{counted(record['n_found'], 'value')} {'replaced' if repaired else 'found'}")
     if record["n_missing"]:
-        parts.append(f"{record['n_missing']:,} filled")
+        parts.append(f"{record['n_missing']:,} {'filled' if repaired else 'missing'}")
+    name = record["id"][shared:]
     kind = "found" if record["n_found"] else "filled" if record["n_missing"] else "clean"
     return (
         f"<li role='option' id='row-{record['row']}' data-index='{index}' class='{kind}' aria-selected='false' "
         f"tabindex='{0 if index == 0 else -1}'><span class='thumb'></span>"
-        f"<span class='name'>{clipped(record['id'])}</span>"
-        f"<span class='what'>{', '.join(parts) or 'left as it was'}</span>{strip(record, n_features)}</li>"
+        f"<span class='name' title='{clipped(record['id'], 400)}'>{escape(clip_middle(name, _LONGEST))}</span>"
+        f"<span class='what'>{', '.join(parts) or 'left as it was'}</span>"
+        f"{strip(record, summary['totals']['attributes'])}</li>"
     )
 
 

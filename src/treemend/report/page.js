@@ -13,6 +13,13 @@
   const state = { chosen: -1, units: "plain" };
 
   const clip = (text, length) => (text.length <= length ? text : text.slice(0, length - 1) + "…");
+  // A row's name ends with its number, which must stay.
+  const rowName = (record) => (record.id.length <= 80 ? record.id : `${record.id.slice(0, 38)}…${record.id.slice(-41)}`);
+  // In the list a long beginning that all names share is left out; what is left speaks for itself.
+  function titleOf(record, index) {
+    const short = options[index].querySelector(".name").textContent;
+    return document.querySelector(".shared") ? short[0].toUpperCase() + short.slice(1) : `Row ${rowName(record)}`;
+  }
   const plain = (text, length = 60) =>
     clip(String(text), length).replace(/\s+/g, " ").replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
   const number = (value) => {
@@ -183,7 +190,7 @@
       const figure = document.createElement("figure"), canvas = document.createElement("canvas");
       const caption = document.createElement("figcaption");
       canvas.setAttribute("role", "img");
-      canvas.setAttribute("aria-label", `Row ${clip(record.id, 80)}: ${words}`);
+      canvas.setAttribute("aria-label", `Row ${rowName(record)}: ${words}`);
       caption.textContent = words;
       paint(canvas, pixels, marks, pale, range);
       figure.append(canvas, caption);
@@ -298,7 +305,7 @@
       }
       const item = document.createElement("span");
       item.className = "item";
-      item.append(svg, word);
+      item.append(svg, word === "put back" && !summary.repaired ? "would be put back" : word);
       nodes.push(item);
     }
     byId("row-key").replaceChildren(...nodes);
@@ -312,7 +319,7 @@
       yaxis: axis({ title: { text: state.units === "plain" ? "value" : "share of the range", standoff: 6 }, nticks: 6 }),
     }), CONFIG);
     box.setAttribute("aria-label",
-      `Values of row ${clip(record.id, 80)}: ${record.found.map(([start, stop]) => span(start, stop)).join(", ") || "nothing"} replaced`);
+      `Values of row ${rowName(record)}: ${record.found.map(([start, stop]) => span(start, stop)).join(", ") || "nothing"} ${summary.repaired ? "replaced" : "found"}`);
   }
 
   // ---- the tree of one row
@@ -376,10 +383,11 @@
       }),
     }), CONFIG);
     const share = tau !== null && tau >= 0 && summary.promise.reference_rows ? Math.floor(tau * summary.promise.reference_rows + 1e-9) : null;
-    byId("tree-hint").textContent = "Each bar is a part of the row with its score. " + (share === null ? "" :
-      `Framed parts are anomalous: at most ${many(share, "reference row")} of ${summary.promise.reference_rows.toLocaleString("en")} ` +
-      `${share === 1 ? "is" : "are"} as unusual there.`);
-    box.setAttribute("aria-label", `Tree of scores for row ${clip(record.id, 80)}: ${many(framed.length, "part")} of ${known.length} anomalous. ${record.why}`);
+    const overruled = record.explanation && record.explanation !== "search" ? "In this row another explanation, told above, was stronger than the search. " : "";
+    byId("tree-hint").textContent = overruled + "Each bar is a part of the row with its score. " + (share === null ? "" :
+      `Framed parts are anomalous: ${share === 0 ? "no reference row" : `at most ${many(share, "reference row")}`} of ` +
+      `${summary.promise.reference_rows.toLocaleString("en")} ${share <= 1 ? "is" : "are"} as unusual there.`);
+    box.setAttribute("aria-label", `Tree of scores for row ${rowName(record)}: ${many(framed.length, "part")} of ${known.length} anomalous. ${record.why}`);
   }
   // Row and tree stand above each other: a zoom in one is a zoom in the other.
   function shareZoom() {
@@ -425,9 +433,9 @@
     state.chosen = index;
     byId("chosen").hidden = false;
     const did = [];
-    if (record.n_found) did.push(`${record.n_found.toLocaleString("en")} of ${many(totals.attributes, "value")} replaced`);
-    if (record.n_missing) did.push(`${many(record.n_missing, "missing value")} filled`);
-    byId("chosen-title").textContent = `Row ${clip(record.id, 80)}: ${did.join(", ") || "left as it was"}`;
+    if (record.n_found) did.push(`${record.n_found.toLocaleString("en")} of ${many(totals.attributes, "value")} ${summary.repaired ? "replaced" : "found to be overwritten"}`);
+    if (record.n_missing) did.push(`${many(record.n_missing, "missing value")}${summary.repaired ? " filled" : ""}`);
+    byId("chosen-title").textContent = `${titleOf(record, index)}: ${did.join(", ") || "left as it was"}`;
     byId("chosen-why").textContent = record.why;
     drawPictures(record); drawRow(record); drawTree(record); drawValues(record);
     if (first) shareZoom();

@@ -8,7 +8,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["counted", "percent", "plain_number", "plain_numbers"]
+__all__ = ["clip", "clip_middle", "counted", "percent", "plain_number", "plain_numbers"]
 
 _DIGITS = 6
 _WHOLE = 1e6
@@ -31,6 +31,31 @@ def plain_number(value: float) -> float | int | None:
 def plain_numbers(values: NDArray[np.float64]) -> list[float | int | None]:
     """Return numbers as `plain_number` does."""
     return [plain_number(value) for value in values.tolist()]
+
+
+def clip(text: str, length: int) -> str:
+    """Return the text, its end left out if it is long.
+
+    Examples
+    --------
+    >>> clip("temperature", 6)
+    'tempe…'
+    """
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def clip_middle(text: str, length: int) -> str:
+    """Return the text, its middle left out if it is long: a row's name ends with its number.
+
+    Examples
+    --------
+    >>> clip_middle("a_long_name.csv, line 12", 16)
+    'a_long…, line 12'
+    """
+    if len(text) <= length:
+        return text
+    tail = (length + 1) // 2 + 1
+    return text[: length - 1 - tail] + "…" + text[-tail:]
 
 
 def counted(count: int, word: str) -> str:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from treemend.plots import stretches
 from treemend.report.findings import Findings
 from treemend.report.plain import plain_number, plain_numbers
+from treemend.report.reasons import told
 from treemend.report.words import why
 
 __all__ = ["RankedRow", "record_rows"]
@@ -82,7 +83,7 @@ def _record(
     places: NDArray[np.int64],
     scores: NDArray[np.float64] | None,
 ) -> dict[str, Any]:
-    tree, order = findings.tree, findings.tree.order
+    order, reasons = findings.tree.order, findings.reasons
     found = findings.mask[row, order]
     missing = np.zeros_like(found) if findings.missing is None else findings.missing[row, order] & ~found
     filled = np.flatnonzero((found | missing)[places])
@@ -100,5 +101,22 @@ def _record(
         "after": plain_numbers(findings.after[row, columns]),
         "spread": None if findings.spread is None else plain_numbers(findings.spread[row, columns]),
         "nodes": None if scores is None else plain_numbers(scores),
-        "why": why(scores, found, tree.start, tree.stop, names, findings.n_reference),
+        "explanation": None if reasons is None or not found.any() else str(reasons.explanation[row]),
+        "why": _why(findings, row, found, names, scores),
     }
+
+
+def _why(
+    findings: Findings,
+    row: int,
+    found: NDArray[np.bool_],
+    names: list[str],
+    scores: NDArray[np.float64] | None,
+) -> str:
+    """Say what spoke against a row: the explanation, and where the search decided, the part it points to."""
+    reasons, tree = findings.reasons, findings.tree
+    by_search = why(scores, found, tree.start, tree.stop, names, findings.n_reference)
+    if reasons is None or not found.any():
+        return by_search
+    spoken = told(reasons, row, found, reasons.explained[row, tree.order], names)
+    return f"{spoken} {by_search}".strip() if reasons.explanation[row] == "search" else spoken

@@ -16,13 +16,17 @@ from treemend.report.plain import counted, percent
 __all__ = ["headline", "promise", "sampling", "why"]
 
 
-def headline(totals: dict[str, int]) -> str:
-    """Say in one sentence what was done."""
+def headline(totals: dict[str, int], *, repaired: bool = True) -> str:
+    """Say in one sentence what was done, or only found."""
     if totals["rows"] == 0:
         return "There was no row to look at."
-    filled = f"{counted(totals['missing_cells'], 'missing value')} filled in" if totals["missing_cells"] else ""
+    filled = ""
+    if totals["missing_cells"]:
+        filled = f"{counted(totals['missing_cells'], 'missing value')} {'filled in' if repaired else 'seen'}"
     if totals["touched_rows"] == 0:
         found = f"Nothing was found in {counted(totals['rows'], 'row')}"
+    elif not repaired:
+        found = f"Overwritten values were found in {totals['touched_rows']:,} of {counted(totals['rows'], 'row')}"
     else:
         were = "was" if totals["touched_rows"] == 1 else "were"
         found = f"{totals['touched_rows']:,} of {counted(totals['rows'], 'row')} {were} repaired"
@@ -101,9 +105,16 @@ def _compared(n_rows: int, n_touched: int, expected: float, rarely_above: float)
 
 
 def sampling(
-    n_rows: int, n_shown: int, n_features: int, n_shown_features: int, rows_per_cell: int, features_per_cell: int
+    n_rows: int,
+    n_shown: int,
+    n_features: int,
+    n_shown_features: int,
+    rows_per_cell: int,
+    features_per_cell: int,
+    *,
+    drawn: bool,
 ) -> list[str]:
-    """Say what the report leaves out."""
+    """Say what the report leaves out; ``drawn`` is False if rows are pictures too large to be drawn."""
     notes = []
     if n_shown < n_rows:
         notes.append(
@@ -113,6 +124,8 @@ def sampling(
         notes.append(
             f"Charts show {n_shown_features:,} of {n_features:,} attributes, evenly spaced; shaded stretches are exact."
         )
+    if not drawn:
+        notes.append(f"Rows are pictures of {n_features:,} values; pictures as large as that are not drawn.")
     if rows_per_cell > 1 or features_per_cell > 1:
         size = f"{counted(rows_per_cell, 'row')} x {counted(features_per_cell, 'attribute')}"
         notes.append(f"Each cell of the map stands for {size}; the deeper its colour, the more of them were found.")
