@@ -18,6 +18,7 @@ from treemend.exceptions import ColumnsError, InputError
 from treemend.files import FileTable
 from treemend.mender import Mended, TreeMender
 from treemend.mender.one_table import OWN_REFERENCE, mend_among
+from treemend.progress import silenced
 from treemend.report.plain import counted
 from treemend.tables import columns_difference
 
@@ -46,19 +47,21 @@ class Judge:
     def judge(self, values: NDArray[np.float64], first: int) -> Mended:
         """Judge rows, of which the first is row ``first`` of the table."""
         rows = named_rows(values, self.names)
-        if self.own is None:
-            return self.mender.mend(rows)
-        begin, end = np.searchsorted(self.own, [first, first + len(values)])
-        places = np.full(len(values), -1)
-        places[self.own[begin:end] - first] = np.arange(begin, end)
-        return mend_among(self.mender, rows, places)
+        # The command line's own bar tells how far the whole table is.
+        with silenced():
+            if self.own is None:
+                return self.mender.mend(rows)
+            begin, end = np.searchsorted(self.own, [first, first + len(values)])
+            places = np.full(len(values), -1)
+            places[self.own[begin:end] - first] = np.arange(begin, end)
+            return mend_among(self.mender, rows, places)
 
 
 def learnt(
     parameters: dict[str, Any], values: NDArray[np.float64], names: tuple[str, ...] | None, talk: Talk
 ) -> TreeMender:
     """Fit a mender to reference rows; what it warns of is said."""
-    with _said(talk), talk.working(f"learning from {counted(len(values), 'row')}"):
+    with _said(talk), silenced(talk.quiet):
         return TreeMender(**parameters).fit(named_rows(values, names))
 
 

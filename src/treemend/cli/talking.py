@@ -46,18 +46,6 @@ class Talk:
         else:
             yield self._lines(what)
 
-    @contextmanager
-    def working(self, what: str) -> Iterator[None]:
-        """Show on terminals that something is being done whose end cannot be told."""
-        if self.quiet or not sys.stderr.isatty():
-            yield
-            return
-        from rich.console import Console
-        from rich.text import Text
-
-        with Console(stderr=True).status(Text(printable(what))):
-            yield
-
     def _bar(self, what: str) -> Iterator[Callable[[float, int], None]]:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
