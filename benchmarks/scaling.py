@@ -1,10 +1,13 @@
 """Two single-threaded Dask workers against one, and the memory of a worker against the formula of docs/scaling.md.
 
-    python -m benchmarks.scaling [--references 4000 16000] [--rows 4000] [--attributes 64] [--chunk 250] [--quick]
+    python -m benchmarks.scaling [--references 4000 16000] [--rows 4000] [--attributes 64] [--chunk 250]
+        [--sharded 100000] [--quick]
 
 Both clusters are up all the time and take turns; the shortest of the rounds counts, after a round that nobody counts:
 compiled code is loaded and the model has been read by then. A row in twenty is overwritten. Throughput of one worker
 is measured for each size of the reference, the ratio and the memory for the largest.
+
+A reference in four shards is fitted to and asked on a cluster of its own, for the memory of its two workers.
 
 Two ratios are printed: of elapsed time, and of the processor time of the busier worker, which is what elapsed time
 would be if nothing else ran on the machine.
@@ -24,13 +27,14 @@ from pathlib import Path
 
 import dask.array as da
 import numpy as np
+from dask import delayed
 from distributed import Client, LocalCluster
 
 import treemend.dask
 from treemend import TreeMender
 
-BASE, MODEL_TIMES, CHUNK_TIMES = 400_000_000, 16, 12
-"""A worker's memory: bytes of an idle one, times the reference, and times a chunk for each thread."""
+BASE, MODEL_TIMES, CHUNK_TIMES, SHARD_TIMES = 400_000_000, 16, 12, 8
+"""A worker's memory: bytes of an idle one, times the reference, times a chunk for each thread, times its shards."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,9 @@ class Measured:
     idle: int
     peak: int
     formula: int
+    sharded_peak: int
+    sharded_formula: int
+    sharded_seconds: tuple[float, float]
 
 
 def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -52,10 +59,12 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--rows", type=int, default=4_000)
     parser.add_argument("--chunk", type=int, default=250)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--sharded", type=int, default=100_000, help="reference rows in shards")
     parser.add_argument("--quick", action="store_true", help="tiny rows, one round: to see that it runs")
     asked = parser.parse_args(arguments)
     if asked.quick:
         asked.references, asked.attributes, asked.rows, asked.chunk, asked.rounds = [100, 150], 12, 120, 20, 1
+        asked.sharded = 120
     return asked
 
 
@@ -98,6 +107,37 @@ def load_everything() -> int:
     return peak_bytes()
 
 
+def measure_shards(asked: argparse.Namespace, rows: np.ndarray) -> tuple[int, int, tuple[float, float]]:
+    """Return the peak of a worker's memory, what the formula says, and the seconds of fitting and of mending."""
+    # Chunks are made on the workers: the client never has the whole reference.
+    chunk = asked.sharded // 4
+    parts = [
+        da.from_delayed(delayed(made_shard)(part, chunk, asked.attributes), (chunk, asked.attributes), float)
+        for part in range(4)
+    ]
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        client.run(load_everything)
+        begun = time.perf_counter()
+        mender = treemend.dask.fit(TreeMender(), da.concatenate(parts))
+        fitted = time.perf_counter()
+        collection = da.from_array(rows, chunks=(asked.chunk, rows.shape[1]))
+        treemend.dask.mend(mender, collection).mask.sum().compute()
+        mended = time.perf_counter()
+        peak = max(client.run(peak_bytes).values())
+    bytes_a_row = asked.attributes * 8
+    formula = BASE + (SHARD_TIMES * 2 * chunk + CHUNK_TIMES * 2 * asked.chunk) * bytes_a_row
+    return peak, formula, (fitted - begun, mended - fitted)
+
+
+def made_shard(part: int, n_rows: int, width: int) -> np.ndarray:
+    return smooth_rows(np.random.default_rng([1, part]), n_rows, width)
+
+
 def measure(asked: argparse.Namespace) -> Measured:
     generator = np.random.default_rng(0)
     rows = overwritten(generator, smooth_rows(generator, asked.rows, asked.attributes))
@@ -128,7 +168,8 @@ def measure(asked: argparse.Namespace) -> Measured:
     bytes_a_row = asked.attributes * 8
     formula = BASE + (MODEL_TIMES * asked.references[-1] + CHUNK_TIMES * asked.chunk) * bytes_a_row
     elapsed_ratio, processor_ratio = shortest[0] / shortest[1]
-    return Measured(throughput, float(elapsed_ratio), float(processor_ratio), idle, peak, formula)
+    shards = measure_shards(asked, rows)
+    return Measured(throughput, float(elapsed_ratio), float(processor_ratio), idle, peak, formula, *shards)
 
 
 def main(arguments: Sequence[str] | None = None) -> Measured:
@@ -144,6 +185,11 @@ def main(arguments: Sequence[str] | None = None) -> Measured:
     print(
         f"memory of a worker: idle {measured.idle / 1e6:.0f} MB, peak {measured.peak / 1e6:.0f} MB, by the formula "
         f"{measured.formula / 1e6:.0f} MB"
+    )
+    fitting, mending = measured.sharded_seconds
+    print(
+        f"{asked.sharded:,} reference rows in 4 shards on 2 workers: fitting {fitting:.1f} s, mending {mending:.1f} s; "
+        f"peak of a worker {measured.sharded_peak / 1e6:.0f} MB, by the formula {measured.sharded_formula / 1e6:.0f} MB"
     )
     return measured
 

@@ -387,3 +387,14 @@ def test_in_a_pipeline_and_a_grid_search(rows):
     search = GridSearchCV(TreeMender(), {"alpha": [0.5, 1.0], "tau": [0.01, 0.05]}, scoring="accuracy", cv=2).fit(X, y)
     assert search.best_params_["alpha"] in (0.5, 1.0)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+@pytest.mark.parametrize("layout", ["sequence", (4, 6)])
+def test_values_that_stand_still_are_found_whatever_the_range_of_their_columns(layout):
+    rng = np.random.default_rng(8)
+    rows = 20 + rng.normal(size=(440, 24)).cumsum(axis=1)
+    reference, stuck = rows[:400], rows[400:]
+    stuck[:, 6:18] = stuck[:, 6:7]
+    mended = TreeMender(layout=layout).fit(reference).mend(stuck)
+    assert mended.corrupted.mean() > 0.9
+    assert mended.mask[:, 8:17].mean() > 0.8

@@ -44,4 +44,6 @@ def held(rows):
     rows = np.ascontiguousarray(rows)
     tree = build_tree(lay_out("sequence", rows.shape[1]), 1)
     zeros, ones = np.zeros(rows.shape[1]), np.ones(rows.shape[1])
-    return HeldReference(rows, rows, pack(rows, tree, 1.0), tree, zeros, ones, UnitLayout(zeros, ones, None), None)
+    return HeldReference(
+        rows, rows, pack(rows, tree, 1.0), tree, zeros, ones, UnitLayout(zeros, ones, None, zeros, ones), None
+    )

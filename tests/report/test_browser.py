@@ -171,6 +171,15 @@ def test_grids_show_pictures_that_change(digits):
     assert page.locator("#list canvas").count() == page.locator("#list [role=option]").count()
 
 
+def test_a_row_says_why_in_words(either):
+    page = either.page
+    page.locator("#list [role=option]").nth(0).click()
+    assert "reference rows show" in page.inner_text("#chosen-why")
+    spoken = page.evaluate("JSON.parse(document.getElementById('summary').textContent).rows[0].explanation")
+    assert ("another explanation" in page.inner_text("#tree-hint")) == (spoken != "search")
+    assert page.locator(".top.wordy li").count() >= 1
+
+
 def test_search_filters(either):
     page = either.page
     everything = either.shown()

@@ -76,7 +76,8 @@ def unit_layout(
 ) -> UnitLayout:
     """Return the way to unit layout, from the extremes of the columns."""
     lowest, highest = (scaling.apply(extreme)[tree.order] for extreme in (low, high))
-    return UnitLayout(lowest, highest, None if grid is None else tree.order)
+    order = None if grid is None else tree.order
+    return UnitLayout(lowest, highest, order, scaling.offset[tree.order], scaling.width[tree.order])
 
 
 @dataclass(frozen=True, eq=False)

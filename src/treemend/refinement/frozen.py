@@ -36,9 +36,11 @@ def find_frozen(
         return evidence, mask
     height, width = grid[:2] if grid else (0, 0)
     smallest = _smallest_region(rows.shape[1], grid)
+    # On unit scales a value that stands still moves with the range of its attribute.
+    standing_still = reference.unit.on_one_scale(rows)
     region, n_regions = np.empty(rows.shape, dtype=np.int64), np.empty(len(rows), dtype=np.int64)
     for_chunks(
-        lambda part: equal_regions(rows[part], height, width, smallest, region[part], n_regions[part]),
+        lambda part: equal_regions(standing_still[part], height, width, smallest, region[part], n_regions[part]),
         len(rows),
         rows.shape[1],
         n_jobs,
