@@ -16,6 +16,7 @@ from treemend.refinement import (
     learn_context,
     learn_tails,
     p_values,
+    row_densities,
     weigh,
 )
 from treemend.refinement import context as room
@@ -157,3 +158,11 @@ def test_cross_fitting_is_milder_on_fresh_rows_than_on_the_rows_learnt_from():
     context, own = learn_context(held(reference), seed=0)
     seen = weigh(context, reference, held(reference), left_out=np.arange(60))
     assert own.evidence[:, NOISE].mean() > seen.evidence[:, NOISE].mean()
+
+
+@pytest.mark.parametrize("grid", [None, (6, 6, 1)])
+def test_densities_alone_are_those_of_weighing(grid):
+    rng = np.random.default_rng(9)
+    reference, rows = held(rows_for(rng, 80, grid)), rows_for(rng, 37, grid)
+    context, _ = learn_context(reference, grid, seed=0)
+    np.testing.assert_array_equal(row_densities(context, rows), weigh(context, rows, reference).log_density)

@@ -7,6 +7,7 @@ change a result.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -70,13 +71,27 @@ def for_chunks(task: Callable[[slice], None], n_rows: int, work_per_row: int, n_
             task(part)
             chunks_done(part.stop, n_rows)
         return
-    with ThreadPoolExecutor(min(n_threads, len(slices))) as pool:
-        futures = [pool.submit(task, part) for part in slices]
-        try:
-            while wait(futures, timeout=SECONDS_BETWEEN_LOOKS).not_done:
-                chunks_done(sum(future.done() for future in futures) * size, n_rows)
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    futures = [_pool(n_threads).submit(task, part) for part in slices]
+    try:
+        while wait(futures, timeout=SECONDS_BETWEEN_LOOKS).not_done:
+            chunks_done(sum(future.done() for future in futures) * size, n_rows)
+    except BaseException:
         for future in futures:
-            future.result()
+            future.cancel()
+        wait(futures)
+        raise
+    for future in futures:
+        future.result()
+
+
+def _pool(n_threads: int) -> ThreadPoolExecutor:
+    """Return threads that stay: to start them anew for each kernel costs as much as a kernel on few rows."""
+    if n_threads not in _POOLS:
+        _POOLS[n_threads] = ThreadPoolExecutor(n_threads, thread_name_prefix="treemend")
+    return _POOLS[n_threads]
+
+
+_POOLS: dict[int, ThreadPoolExecutor] = {}
+if hasattr(os, "register_at_fork"):
+    # Threads do not survive a fork.
+    os.register_at_fork(after_in_child=_POOLS.clear)

@@ -3,6 +3,8 @@
 Enters: a table as read, a `Workshop`. Leaves: a `Mended`.
 """
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -42,7 +44,7 @@ def mend_table(
     for part in row_parts(workshop, len(table.values), n_draws):
         own = None if left_out is None else left_out[part]
         verdict, mask, filled = _mend_part(workshop, workshop.to_tree(table.values[part]), own, n_draws)
-        surprises.append(verdict.surprise)
+        surprises.append(None if verdict.surprise is None else replace(verdict.surprise, draft=None))
         found[part] = workshop.to_columns(mask)
         values[part], spread[part] = workshop.to_columns(filled.values), workshop.to_columns(filled.spread)
         for draw, drawn in zip(draws, filled.draws, strict=True):
@@ -66,14 +68,27 @@ def _mend_part(
     verdict = judge(workshop, rows, left_out)
     missing = np.isnan(rows)
     found = verdict.mask & ~missing
+    gaps = found | missing
+    done = _done(workshop, verdict, gaps, n_draws)
     filled = fill(
         workshop.filler,
         rows,
-        found | missing,
+        gaps & ~done[:, None],
         verdict.declared,
         left_out=left_out,
         n_draws=n_draws,
         seed=workshop.settings.seed,
         n_jobs=workshop.settings.n_jobs,
     )
+    if verdict.surprise is not None and verdict.surprise.draft is not None:
+        draft = verdict.surprise.draft
+        filled.values[done], filled.spread[done] = draft.values[done], draft.spread[done]
     return verdict, found, filled
+
+
+def _done(workshop: Workshop, verdict: Verdict, gaps: NDArray[np.bool_], n_draws: int) -> NDArray[np.bool_]:
+    """Tell in which rows all gaps were filled while they were judged, and nothing is left to chance."""
+    draft = None if verdict.surprise is None else verdict.surprise.draft
+    if draft is None or n_draws > 0 or workshop.settings.imputation == "draw":
+        return np.zeros(len(gaps), dtype=bool)
+    return np.asarray((draft.gaps == gaps).all(axis=1) & gaps.any(axis=1))

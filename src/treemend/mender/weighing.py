@@ -11,12 +11,13 @@ is the conformal quantile of the reference rows' own statistics, each taken from
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from treemend.calibration import Calibration
-from treemend.imputation import Filler, fill
+from treemend.imputation import Filled, Filler, fill
 from treemend.reference import Reference
 from treemend.refinement import (
     EXPLANATIONS,
@@ -26,6 +27,7 @@ from treemend.refinement import (
     find_stretches,
     learn_context,
     learn_tails,
+    row_densities,
     weigh,
 )
 from treemend.separation import attribute_mask, declare, turning_levels
@@ -35,6 +37,7 @@ __all__ = [
     "ALL_EXPLANATIONS",
     "SEARCH",
     "Bench",
+    "Draft",
     "Scales",
     "Surprise",
     "join_surprises",
@@ -107,6 +110,8 @@ class Surprise:
         The stretch that it draws in rows beyond the threshold, in the order of the tree.
     mask : ndarray of bool, rows x attributes
         The same, and what was found after that had been repaired.
+    draft : Draft or None
+        The repairs that were made meanwhile.
     """
 
     density: NDArray[np.float64]
@@ -115,6 +120,23 @@ class Surprise:
     explanation: NDArray[np.int64]
     explained: NDArray[np.bool_]
     mask: NDArray[np.bool_]
+    draft: "Draft | None" = None
+
+
+@dataclass(frozen=True, eq=False)
+class Draft:
+    """Repairs made while rows were weighed: which gaps were filled, with what, and its spread, in the tree's order.
+
+    Where the verdict came to be just these gaps, they need not be filled again.
+    """
+
+    gaps: NDArray[np.bool_]
+    values: NDArray[np.float64]
+    spread: NDArray[np.float64]
+
+    def note(self, rows: NDArray[np.intp], gaps: NDArray[np.bool_], filled: Filled) -> None:
+        """Keep the repairs of some rows; earlier ones are forgotten."""
+        self.gaps[rows], self.values[rows], self.spread[rows] = gaps, filled.values, filled.spread
 
 
 def join_surprises(parts: Sequence[Surprise | None]) -> Surprise | None:
@@ -122,7 +144,9 @@ def join_surprises(parts: Sequence[Surprise | None]) -> Surprise | None:
     weighed = [part for part in parts if part is not None]
     if not weighed:
         return None
-    return Surprise(*(np.concatenate([getattr(part, field.name) for part in weighed]) for field in fields(Surprise)))
+    names = [field.name for field in fields(Surprise) if field.name != "draft"]
+    joined: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in weighed]) for name in names}
+    return Surprise(**joined)
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,23 +210,27 @@ def weigh_rows(
         The reference rows that these rows are, -1 for none.
     """
     missing = np.isnan(rows)
-    complete = _filled(bench, rows, missing, left_out) if missing.any() else rows
+    draft = Draft(np.zeros(rows.shape, dtype=bool), np.full(rows.shape, np.nan), np.full(rows.shape, np.nan))
+    everything = np.arange(len(rows))
+    complete = _repaired(bench, draft, everything, rows, missing, left_out) if missing.any() else rows
     found = _weigh_once(bench, scales, complete, counts, threshold, left_out)
     mask = found.mask & ~missing
     live = np.flatnonzero(mask.any(axis=1))
     for _ in range(_MOST_STRETCHES - 1):
         if len(live) == 0:
             break
-        repaired = _filled(bench, rows[live], mask[live] | missing[live], None if left_out is None else left_out[live])
+        repaired = _repaired(bench, draft, live, rows, mask | missing, left_out)
+        laid = bench.reference.unit.to_layout(repaired)
+        odd = row_densities(scales.context, laid, n_jobs=bench.n_jobs) < scales.usual_density
+        live = live[odd]
         # Further stretches must be ten times as surprising: what was filled in looks a little foreign itself.
-        again = _weigh_once(bench, scales, repaired, None, threshold + _FURTHER, None)
+        again = _weigh_once(bench, scales, repaired[odd], None, threshold + _FURTHER, None)
         more = again.mask & ~missing[live]
         union = mask[live] | more
-        odd = again.density < scales.usual_density
-        grown = odd & np.any(more & ~mask[live], axis=1) & (union.mean(axis=1) <= _WIDEST)
+        grown = np.any(more & ~mask[live], axis=1) & (union.mean(axis=1) <= _WIDEST)
         live, union = live[grown], union[grown]
         mask[live] = union
-    return replace(found, mask=mask)
+    return replace(found, mask=mask, draft=draft)
 
 
 def refine_declared(
@@ -222,7 +250,7 @@ def refine_declared(
     refined = declared & ~missing
     live = np.flatnonzero(refined.any(axis=1))
     if len(live):
-        complete = _filled(bench, rows[live], missing[live], None)
+        complete = _in_scale(bench, rows[live], missing[live], _filled(bench, rows[live], missing[live], None))
         found = _weigh_once(bench, scales, complete, None, 0.0, None).mask & ~missing[live]
         refined[live] = np.where(found.any(axis=1, keepdims=True), found, refined[live])
     return refined
@@ -268,14 +296,29 @@ def _declared(bench: Bench, counts: NDArray[np.int64]) -> NDArray[np.bool_]:
     return attribute_mask(at_threshold, bench.tree)
 
 
+def _repaired(
+    bench: Bench,
+    draft: Draft,
+    some: NDArray[np.intp],
+    rows: NDArray[np.float64],
+    gaps: NDArray[np.bool_],
+    left_out: NDArray[np.int64] | None,
+) -> NDArray[np.float64]:
+    """Return some rows with their gaps filled, scaled, and keep what was filled in."""
+    filled = _filled(bench, rows[some], gaps[some], None if left_out is None else left_out[some])
+    draft.note(some, gaps[some], filled)
+    return _in_scale(bench, rows[some], gaps[some], filled)
+
+
 def _filled(
     bench: Bench, rows: NDArray[np.float64], gaps: NDArray[np.bool_], left_out: NDArray[np.int64] | None
-) -> NDArray[np.float64]:
-    """Return the rows with their gaps filled, scaled."""
-    filler = bench.filler
+) -> Filled:
     nothing_declared = np.zeros((len(rows), bench.tree.n_nodes), dtype=bool)
-    values = fill(filler, rows, gaps, nothing_declared, left_out=left_out, n_jobs=bench.n_jobs).values
-    return np.where(gaps, (values - filler.offset) / filler.width, rows)
+    return fill(bench.filler, rows, gaps, nothing_declared, left_out=left_out, n_jobs=bench.n_jobs)
+
+
+def _in_scale(bench: Bench, rows: NDArray[np.float64], gaps: NDArray[np.bool_], filled: Filled) -> NDArray[np.float64]:
+    return np.where(gaps, (filled.values - bench.filler.offset) / bench.filler.width, rows)
 
 
 def _honest(scales: Scales, statistic: NDArray[np.float64], left_out: NDArray[np.int64]) -> NDArray[np.float64]:

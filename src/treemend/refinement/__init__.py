@@ -10,7 +10,15 @@ are weighed, ``scan`` and ``frozen`` weigh them, ``context`` holds it together a
 ``evidence`` sets the threshold, ``stretches`` draws what was found.
 """
 
-from treemend.refinement.context import EXPLANATIONS, CleanEvidence, Context, Weighed, learn_context, weigh
+from treemend.refinement.context import (
+    EXPLANATIONS,
+    CleanEvidence,
+    Context,
+    Weighed,
+    learn_context,
+    row_densities,
+    weigh,
+)
 from treemend.refinement.evidence import Tails, conformal_threshold, learn_tails, p_values
 from treemend.refinement.stretches import find_stretches
 
@@ -25,5 +33,6 @@ __all__ = [
     "learn_context",
     "learn_tails",
     "p_values",
+    "row_densities",
     "weigh",
 ]

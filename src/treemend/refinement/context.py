@@ -17,7 +17,7 @@ from treemend.reference import Reference
 from treemend.refinement.coordinates import Cells, Coordinates, Grid, describe, lay_cells, learn_coordinates
 from treemend.refinement.frozen import find_frozen
 from treemend.refinement.mixture import Mixture, Shape, choose_shape, learn_mixture
-from treemend.refinement.scan import Best, Scan, learn_scan, no_evidence, scan
+from treemend.refinement.scan import Best, Scan, learn_scan, log_densities, no_evidence, scan
 from treemend.refinement.windows import Windows, lay_windows
 
 Floats = NDArray[np.float64]
@@ -142,6 +142,17 @@ def weigh(
     own = np.full(len(rows), -1) if left_out is None else np.asarray(left_out, np.int64)
     frozen, frozen_mask = find_frozen(rows, reference, grid_of(context), own, n_jobs)
     return Weighed(np.column_stack([best.evidence, frozen]), best.log_density, best.window, best.component, frozen_mask)
+
+
+def row_densities(context: Context, rows: Floats, *, n_jobs: int | None = None) -> Floats:
+    """Return the log density of rows, as `weigh` would tell it, at a fraction of the cost.
+
+    Parameters
+    ----------
+    context, rows, n_jobs
+        As for `weigh`.
+    """
+    return log_densities(context.scan, *describe(context.coordinates, context.cells, rows), n_jobs)
 
 
 def grid_of(context: Context) -> Grid | None:

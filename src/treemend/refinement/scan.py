@@ -8,7 +8,7 @@ For a window v of a row x: *noise* compares the density of x with a uniform dens
 by a common Gaussian amount. Evidence is the log of the ratio.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 
 import numpy as np
@@ -122,13 +122,15 @@ def no_evidence(n_rows: int) -> Best:
 
 def scan(model: Scan, described: Floats, stretch: Floats, n_jobs: int | None) -> Best:
     """Weigh described rows; a row's result has the same bits in any company."""
+    return _scanned(model, described, stretch, n_jobs) if len(model.size) else no_evidence(len(described))
+
+
+def _scanned(model: Scan, described: Floats, stretch: Floats, n_jobs: int | None) -> Best:
     from treemend.kernels.context_scan import ScanModel, scan_rows
     from treemend.kernels.threads import for_chunks
 
     n_rows = len(described)
     best = no_evidence(n_rows)
-    if not len(model.size):
-        return best
     arrays = ScanModel(*(getattr(model, field.name) for field in fields(model)))
 
     def task(part: slice) -> None:
@@ -144,6 +146,26 @@ def scan(model: Scan, described: Floats, stretch: Floats, n_jobs: int | None) ->
 
     for_chunks(task, n_rows, 2 * model.given_rest.size, n_jobs)
     return best
+
+
+def log_densities(model: Scan, described: Floats, stretch: Floats, n_jobs: int | None) -> Floats:
+    """Return the log density of described rows, without weighing any window; 0 where there are none to weigh."""
+    if not len(model.size):
+        return np.zeros(len(described))
+    n_components, nothing = len(model.whole_level), np.empty(0, np.int64)
+    no_levels = np.empty((n_components, 0))
+    bare = replace(
+        model,
+        panel_start=nothing,
+        chain_start=np.zeros(1, np.int64),
+        window_start=np.zeros(1, np.int64),
+        size=nothing,
+        rest_level=no_levels,
+        alone_level=no_levels,
+        shifted_level=no_levels,
+        shift_gain=no_levels,
+    )
+    return _scanned(bare, described, stretch, n_jobs).log_density
 
 
 def _factor(
