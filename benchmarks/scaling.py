@@ -33,7 +33,7 @@ from distributed import Client, LocalCluster
 import treemend.dask
 from treemend import TreeMender
 
-BASE, MODEL_TIMES, CHUNK_TIMES, SHARD_TIMES = 400_000_000, 16, 12, 8
+BASE, MODEL_TIMES, CHUNK_TIMES, SHARD_TIMES = 600_000_000, 16, 12, 8
 """A worker's memory: bytes of an idle one, times the reference, times a chunk for each thread, times its shards."""
 
 

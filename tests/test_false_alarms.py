@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.literal import enumerated_rate
 
@@ -50,6 +50,7 @@ def test_arrays_of_tau_keep_their_shape():
 
 
 @given(tau=st.floats(1e-6, 0.2), theta=st.floats(0, 0.99), depth=st.integers(1, 8))
+@example(tau=0.07421875, theta=0.78125, depth=8)
 def test_inverse(tau, theta, depth):
     rate = corruption_false_alarm_rate(tau, theta, depth)
     found = tau_for_rate(rate, theta, depth)

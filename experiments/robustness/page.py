@@ -188,12 +188,13 @@ def _cost(settings: Settings) -> Iterator[str]:
             f"{1e6 * row['seconds_published'] / row['mended']:.0f}",
             f"{row['ratio']:.2f}",
             f"{row['ratio_same_depth']:.2f}",
+            f"{row['ratio_labels']:.2f}",
             f"{row['seconds_fit']:.1f}",
         )
         for row in rows
     ]
-    head = ("set", "rows", "defaults, µs a row", "published, µs a row", "ratio", "ratio at the same depth", "fit, s")
-    return table(head, lines)
+    head = ("set", "rows", "defaults, µs a row", "published, µs a row", "ratio", "ratio at the same depth")
+    return table((*head, "ratio to `as_published(...).mend`", "fit, s"), lines)
 
 
 def _peers(settings: Settings, *, all_kinds: bool = False) -> Iterator[str]:

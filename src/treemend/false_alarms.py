@@ -104,11 +104,11 @@ def tau_for_rate(rate: float, theta: float | Sequence[float], depth: int) -> flo
     _one_theta_a_depth(theta, depth)
     if rate in (0.0, 1.0):
         return float(rate)
-    grid = np.concatenate([np.geomspace(_TINIEST_TAU, 1e-2, 200), np.linspace(1e-2, 1, 400)[1:]])
+    grid = _grid_with_peaks(theta, depth)
     rates = np.asarray(corruption_false_alarm_rate(grid, theta, depth))
-    first = int(np.argmax(rates >= rate))
-    if first == 0:
-        return float(grid[0])
+    first = int(np.argmax(rates >= rate * (1 - 1e-14)))
+    if first == 0 or rates[first] <= rate:
+        return float(grid[first])
     return float(
         brentq(
             lambda tau: corruption_false_alarm_rate(tau, theta, depth) - rate,
@@ -117,6 +117,24 @@ def tau_for_rate(rate: float, theta: float | Sequence[float], depth: int) -> flo
             xtol=1e-15,
         )
     )
+
+
+def _grid_with_peaks(theta: float | Sequence[float], depth: int) -> NDArray[np.float64]:
+    """Return values of tau that are dense enough, the peaks of the rate among them: it is not monotone."""
+    grid = np.concatenate([np.geomspace(_TINIEST_TAU, 1e-2, 200), np.linspace(1e-2, 1, 400)[1:]])
+    rates = np.asarray(corruption_false_alarm_rate(grid, theta, depth))
+    inner = np.arange(1, len(grid) - 1)
+    tops = inner[(rates[inner] >= rates[inner - 1]) & (rates[inner] >= rates[inner + 1])]
+    peaks = [
+        minimize_scalar(
+            lambda tau: -float(np.asarray(corruption_false_alarm_rate(tau, theta, depth))),
+            bounds=(grid[top - 1], grid[top + 1]),
+            method="bounded",
+            options={"xatol": 1e-12},
+        ).x
+        for top in tops
+    ]
+    return np.unique(np.concatenate([grid, peaks]))
 
 
 def fit_theta(

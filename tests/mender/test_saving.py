@@ -124,7 +124,7 @@ def test_what_cannot_be_saved(rows, tmp_path):
     with pytest.raises(NotFittedError):
         TreeMender().save(tmp_path / "model")
     mender = TreeMender().fit(rows[0])
-    mender.n_jobs = np.random.RandomState(0)
+    mender.random_state = np.random.RandomState(0)
     with pytest.raises(ModelFileError, match="holds a RandomState"):
         mender.save(tmp_path / "model")
     assert os.listdir(tmp_path) == []

@@ -3,8 +3,9 @@
 Enters: rows as they came. Leaves: `HeldRows`, and from it `HeldReference`, which answers by the kernels.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,6 +109,10 @@ class HeldReference:
     high: Floats
     unit: UnitLayout
     n_jobs: int | None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Travel without what can be made again."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
     def n_rows(self) -> int:
