@@ -37,7 +37,7 @@ class HelperLibrary(JITCodeLibrary):  # type: ignore[misc]
         self._finalize_dynamic_globals()
         self._finalized = True
 
-    def get_pointer_to_function(self, name: str) -> int:
+    def get_pointer_to_function(self, name: str) -> int:  # noqa: ARG002
         """Return Numba's sign for a function that has no machine code."""
         return 0
 

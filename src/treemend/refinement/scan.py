@@ -30,7 +30,7 @@ PANEL = 4
 
 @dataclass(frozen=True)
 class Scan:
-    """The arrays that `treemend.kernels.context_scan` reads; its ``ScanModel`` says what each one is."""
+    """The arrays that `treemend.kernels.context_scan` reads; ``scan_arrays.ScanModel`` says what each one is."""
 
     centre: Floats
     precision: Singles
@@ -122,7 +122,8 @@ def no_evidence(n_rows: int) -> Best:
 
 def scan(model: Scan, described: Floats, stretch: Floats, n_jobs: int | None) -> Best:
     """Weigh described rows; a row's result has the same bits in any company."""
-    from treemend.kernels.context_scan import ScanModel, scan_rows
+    from treemend.kernels.context_scan import scan_rows
+    from treemend.kernels.scan_arrays import ScanModel, scan_space
     from treemend.kernels.threads import for_chunks
 
     n_rows = len(described)
@@ -136,6 +137,7 @@ def scan(model: Scan, described: Floats, stretch: Floats, n_jobs: int | None) ->
             described[part],
             stretch[part],
             arrays,
+            scan_space(part.stop - part.start, arrays),
             best.evidence[part],
             best.window[part],
             best.component[part],
