@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from treemend.kernels.flags import called, inlined, kernel
 from treemend.kernels.prefix_forms import prefix_forms
+from treemend.kernels.workspace import floats, integers, zero_floats
 
 NOISE, FOREIGN, SHIFTED = range(3)
 LINES_A_TURN = 1
@@ -97,8 +98,8 @@ def refine_boxes(
 @called
 def _suspect(row: NDArray[np.float64], stretch: NDArray[np.float64], model: BorderModel, k: int) -> Suspect:
     d = len(row)
-    away = np.empty(d)
-    force = np.zeros(d)
+    away = floats(d)
+    force = zero_floats(d)
     for j in range(d):
         away[j] = row[j] - model.centre[k, j]
     precision = model.precision[k]
@@ -133,7 +134,7 @@ def _log_density(suspect: Suspect, dimension: int, log_det: float, quadratic: fl
 def _shift_evidence(suspect: Suspect, order: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the evidence that the attributes of a prefix are shifted together, for every prefix."""
     d, m = len(suspect.away), len(order)
-    evidence = np.empty(m)
+    evidence = floats(m)
     full = _log_density(suspect, d, suspect.log_det, suspect.quadratic)
     pull, information = 0.0, 0.0
     variance = suspect.shift * suspect.shift
@@ -154,7 +155,7 @@ def _prefix_evidence(explanation: int, suspect: Suspect, order: NDArray[np.int64
     if explanation == SHIFTED:
         return _shift_evidence(suspect, order)
     d, m = len(suspect.away), len(order)
-    evidence = np.empty(m)
+    evidence = floats(m)
     full = _log_density(suspect, d, suspect.log_det, suspect.quadratic)
     inside, inside_det = prefix_forms(suspect.precision, suspect.force, order)
     if explanation == NOISE:
@@ -175,7 +176,7 @@ def _prefix_evidence(explanation: int, suspect: Suspect, order: NDArray[np.int64
 @called
 def _cells_from(first: int, step: int, count: int, per_cell: int) -> NDArray[np.int64]:
     """Return the coordinates of ``count`` cells, from ``first`` on in steps of ``step``."""
-    order = np.empty(count * per_cell, np.int64)
+    order = integers(count * per_cell)
     for i in range(count):
         for r in range(per_cell):
             order[i * per_cell + r] = (first + i * step) * per_cell + r
@@ -218,7 +219,7 @@ def _lines_towards(box: NDArray[np.int64], side: int, n_lines: int, width: int, 
     across = 2 if side < 2 else 0
     axis = 0 if side < 2 else 2
     low, high = box[across], box[across + 1]
-    order = np.empty(n_lines * (high - low) * per_cell, np.int64)
+    order = integers(n_lines * (high - low) * per_cell)
     at = 0
     for step in range(n_lines):
         line = box[axis] + step if side % 2 else box[axis + 1] - 1 - step

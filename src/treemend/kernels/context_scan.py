@@ -12,12 +12,13 @@ so a row's evidence has the same bits in any batch.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from treemend.kernels.flags import called, inlined, kernel
+from treemend.kernels.scan_arrays import PANEL, ScanModel, ScanSpace
 from treemend.kernels.suspect_lanes import (
     SUSPECTS,
     add_lanes,
@@ -28,31 +29,7 @@ from treemend.kernels.suspect_lanes import (
     store_lanes,
 )
 
-PANEL = 4
 NEGLIGIBLE = -40.0
-
-
-class ScanModel(NamedTuple):
-    """The arrays of a scan: K components, d coordinates, C chains with V windows in all.
-
-    Panels hold ``PANEL`` rows of a matrix, column by column; those of triangular factors end at the diagonal.
-    """
-
-    centre: NDArray[np.float64]  # K x d
-    precision: NDArray[np.float32]  # K x panels of a d x d matrix
-    given_rest: NDArray[np.float32]  # K x panels of each chain's inverse factor of the precision's block
-    alone: NDArray[np.float32]  # K x panels of each chain's inverse factor of the covariance's block
-    panel_start: NDArray[np.int64]  # C: where a chain's panels begin
-    order: NDArray[np.int64]  # the coordinates of all chains, one chain after the other
-    chain_start: NDArray[np.int64]  # C + 1, into order
-    window_start: NDArray[np.int64]  # C + 1, into the windows
-    size: NDArray[np.int64]  # V: coordinates in the window
-    whole_level: NDArray[np.float64]  # K: log density of a row, but for its quadratic form
-    rest_level: NDArray[np.float64]  # K x V: the same of a window's rest
-    alone_level: NDArray[np.float64]  # K x V: the same of a window alone
-    shifted_level: NDArray[np.float64]  # K x V: the same of a row whose window is shifted
-    shift_gain: NDArray[np.float64]  # K x V: what a squared pull takes off the quadratic form
-    tail: float  # degrees of freedom
 
 
 @kernel
@@ -60,6 +37,7 @@ def scan_rows(
     described: NDArray[np.float64],
     stretch: NDArray[np.float64],
     model: ScanModel,
+    space: ScanSpace,
     evidence: NDArray[np.float64],
     window: NDArray[np.int64],
     component: NDArray[np.int64],
@@ -67,18 +45,9 @@ def scan_rows(
 ) -> None:
     """Fill ``evidence``, ``window`` and ``component``, all (rows, 3), and ``log_density`` (rows) of the whole rows."""
     n_rows, d = described.shape
-    n_blocks = (n_rows + SUSPECTS - 1) // SUSPECTS
-    n_components = len(model.centre)
-    n_windows = len(model.size)
-    away = np.empty((n_blocks, d, SUSPECTS), np.float32)
-    force = np.empty((n_blocks, d + PANEL, SUSPECTS), np.float32)  # the last panel may stand out
-    whole = np.empty((n_blocks, SUSPECTS), np.float32)
-    quadratic = np.empty((3, n_windows, SUSPECTS), np.float32)
-    # Running log-sum-exp over the components: the largest term, and the sum relative to it.
-    full = np.empty((n_blocks, 2, SUSPECTS))
-    terms = np.empty((n_blocks, 3, n_windows, 2, SUSPECTS))
-    loudest = np.zeros((n_blocks, 3, n_windows, SUSPECTS), np.int64)
-    for k in range(n_components):
+    away, force, whole, quadratic, full, terms, loudest = space
+    n_blocks = len(whole)
+    for k in range(len(model.centre)):
         _away_and_force(described, model.centre[k], model.precision[k], away, force, whole)
         for block in range(n_blocks):
             _add_whole(k, model.whole_level[k], whole[block], d, model.tail, full[block])

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treemend.kernels.flags import kernel
+from treemend.kernels.workspace import zero_floats
 
 FARTHEST = 1e9
 
@@ -45,7 +46,7 @@ def summarise_cells(
     n_axes = axes.shape[1]
     per = n_axes + 1
     n_cells = described.shape[1] // per
-    counts = np.zeros(n_cells)
+    counts = zero_floats(n_cells)
     for j in range(len(cell)):
         counts[cell[j]] += 1
     for row in range(len(rows)):

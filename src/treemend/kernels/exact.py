@@ -33,6 +33,7 @@ from treemend.kernels.lanes import (
 from treemend.kernels.networks import Network, NodeArrays
 from treemend.kernels.packing import LANES
 from treemend.kernels.shortlist import insert
+from treemend.kernels.workspace import floats, integers
 
 RELATIVE_ERROR = 2.0**-24
 VANISHING = 2.0**-62
@@ -123,8 +124,8 @@ def scan_node(
     indices: NDArray[np.int64],
 ) -> None:
     """Fill the ascending lists with the nearest reference rows at one node."""
-    distances[:] = np.inf
-    indices[:] = -1
+    for place in range(distances.shape[0]):
+        distances[place], indices[place] = np.inf, -1
     bound = np.inf
     for block in range(exact.shape[0]):
         lanes_at_node(exact, block, row, node, nodes, network, wires, sums)
@@ -152,8 +153,8 @@ def neighbors_at_nodes(
     indices: NDArray[np.int64],
 ) -> None:
     """Fill ``distances`` and ``indices`` (rows, K) with the neighbours of row ``r`` at node ``at[r]``."""
-    wires = np.empty((exact.shape[1], LANES))
-    sums = np.empty(LANES)
+    wires = floats(exact.shape[1] * LANES)
+    sums = floats(exact.shape[2])
     for row in range(rows.shape[0]):
         scan_node(
             exact,
@@ -250,12 +251,12 @@ def settle_radii(
     there are.
     """
     n_rows, n_nodes, _ = values.shape
-    wires = np.empty((exact.shape[1], LANES))
-    sums = np.empty(LANES)
-    squares = np.empty(exact.shape[1])
-    open_values = np.empty(length)
-    norms = np.empty(n_nodes)
-    nearest, nearest_indices = np.empty(n_neighbors), np.empty(n_neighbors, dtype=np.int64)
+    wires = floats(exact.shape[1] * LANES)
+    sums = floats(exact.shape[2])
+    squares = floats(exact.shape[1])
+    open_values = floats(length)
+    norms = floats(n_nodes)
+    nearest, nearest_indices = floats(n_neighbors), integers(n_neighbors)
     n_scanned = 0
     for row in range(n_rows):
         norms_about_centre(rows[row], centre, nodes, norms)

@@ -16,6 +16,8 @@ from typing import Any, TypeVar, cast
 import numba
 from numba.extending import intrinsic
 
+from treemend.kernels.helper_code import HelperCompiler
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -42,6 +44,7 @@ def _helper(function: Function, *, forceinline: bool) -> Function:
         forceinline=forceinline,
         no_cpython_wrapper=True,
         no_cfunc_wrapper=True,
+        pipeline_class=HelperCompiler,
     )
     return cast(Function, compiled(function))
 

@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treemend.kernels.flags import called, inlined, kernel
+from treemend.kernels.workspace import floats, integers
 
 REGIONS = 3
 SAME = 1e-9
 
 
-@kernel
 def equal_regions(
     rows: NDArray[np.float64],
     height: int,
@@ -34,11 +34,32 @@ def equal_regions(
 
     ``height`` is 0 for a sequence; ``smallest`` is the least number of attributes (or pixels) of a region.
     """
+    # Two kernels, of which a model needs and compiles one.
+    if height > 0:
+        _regions_of_grids(rows, height, width, smallest, region, n_regions)
+    else:
+        _regions_of_sequences(rows, smallest, region, n_regions)
+
+
+@kernel
+def _regions_of_sequences(
+    rows: NDArray[np.float64], smallest: int, region: NDArray[np.int64], n_regions: NDArray[np.int64]
+) -> None:
     for row in range(rows.shape[0]):
-        if height > 0:
-            n_regions[row] = _grid_regions(rows[row], height, width, smallest, region[row])
-        else:
-            n_regions[row] = _runs(rows[row], smallest, region[row])
+        n_regions[row] = _runs(rows[row], smallest, region[row])
+
+
+@kernel
+def _regions_of_grids(
+    rows: NDArray[np.float64],
+    height: int,
+    width: int,
+    smallest: int,
+    region: NDArray[np.int64],
+    n_regions: NDArray[np.int64],
+) -> None:
+    for row in range(rows.shape[0]):
+        n_regions[row] = _grid_regions(rows[row], height, width, smallest, region[row])
 
 
 @kernel
@@ -77,7 +98,7 @@ def most_surprising_region(
     mask: NDArray[np.bool_],
 ) -> None:
     """Fill ``evidence`` (rows) and ``mask`` (rows, d); ``donors`` are places in ``table``."""
-    odds = np.empty(rows.shape[1])
+    odds = floats(rows.shape[1])
     for row in range(rows.shape[0]):
         evidence[row] = 0.0
         mask[row] = False
@@ -108,9 +129,11 @@ def _rank_by_size(sizes: NDArray[np.int64], count: int, smallest: int, rank: NDA
 def _runs(row: NDArray[np.float64], smallest: int, region: NDArray[np.int64]) -> int:
     """Mark the longest runs of equal neighbours; return how many."""
     d = len(row)
-    sizes = np.zeros(d, np.int64)
-    rank = np.empty(d, np.int64)
+    sizes = integers(d)
+    rank = integers(d)
     label = 0
+    for j in range(d):
+        sizes[j] = 0
     for j in range(d):
         if j > 0 and abs(row[j] - row[j - 1]) > SAME:
             label += 1
@@ -125,11 +148,10 @@ def _grid_regions(row: NDArray[np.float64], height: int, width: int, smallest: i
     """Mark the largest 4-connected regions of pixels equal in all channels; return how many."""
     n_pixels = height * width
     channels = len(row) // n_pixels
-    label = np.empty(n_pixels, np.int64)
+    label, sizes = integers(n_pixels), integers(n_pixels)
     for pixel in range(n_pixels):
-        label[pixel] = -1
-    sizes = np.zeros(n_pixels, np.int64)
-    stack = np.empty(n_pixels, np.int64)
+        label[pixel], sizes[pixel] = -1, 0
+    stack = integers(n_pixels)
     count = 0
     for seed in range(n_pixels):
         if label[seed] >= 0:
@@ -154,7 +176,7 @@ def _grid_regions(row: NDArray[np.float64], height: int, width: int, smallest: i
     for pixel in range(n_pixels):
         for channel in range(channels):
             region[pixel * channels + channel] = label[pixel]
-    rank = np.empty(n_pixels, np.int64)
+    rank = integers(n_pixels)
     n_regions = _rank_by_size(sizes, count, smallest, rank)
     return _renamed(rank, region, n_regions)
 

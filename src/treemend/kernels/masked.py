@@ -25,6 +25,7 @@ from treemend.kernels.lanes import (
 )
 from treemend.kernels.packing import LANES
 from treemend.kernels.shortlist import insert
+from treemend.kernels.workspace import floats, integers
 
 ATTRIBUTES_BETWEEN_TESTS = 32
 
@@ -41,8 +42,8 @@ def neighbors_on_observed(
     """Fill ``distances`` and ``indices`` (rows, K)."""
     n_blocks, width, _ = exact.shape
     length = distances.shape[1]
-    sums = np.empty(LANES)
-    used = np.empty(width, dtype=np.int64)
+    sums = floats(exact.shape[2])
+    used = integers(width)
     for row in range(rows.shape[0]):
         n_used = 0
         for k in range(width):

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treemend.kernels.flags import called
+from treemend.kernels.workspace import float_table, floats
 
 
 @called
@@ -48,10 +49,10 @@ def prefix_forms(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return quadratic forms of the vector in the inverse of the matrix, and log determinants, of every prefix of ``order``."""
     m = len(order)
-    upper = np.empty((m, m))  # the transposed Cholesky factor
-    values = np.empty(m)
-    quadratic = np.empty(m)
-    log_det = np.empty(m)
+    upper = float_table(m, m)  # the transposed Cholesky factor
+    values = floats(m)
+    quadratic = floats(m)
+    log_det = floats(m)
     total = 0.0
     for i in range(m):
         line = matrix[order[i]]

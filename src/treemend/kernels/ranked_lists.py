@@ -22,6 +22,7 @@ from treemend.kernels.lanes import assign, entry, load
 from treemend.kernels.networks import EvenLayout, Network, NodeArrays
 from treemend.kernels.packing import LANES
 from treemend.kernels.shortlist import insert
+from treemend.kernels.workspace import integers, single_table
 
 
 @inlined
@@ -94,9 +95,9 @@ def fill_lists(
     """
     n_rows = rows.shape[0]
     _, n_nodes, room = values.shape
-    wires = np.empty((blocks.shape[1], LANES), dtype=np.float32)
-    sums = np.empty((n_nodes, LANES), dtype=np.float32)
-    hits = np.empty(n_nodes + 1, dtype=np.int64)
+    wires = single_table(blocks.shape[1], blocks.shape[2])
+    sums = single_table(n_nodes, blocks.shape[2])
+    hits = integers(n_nodes + 1)
     for first_row in range(0, n_rows, LANES):
         own_block = (first_list + first_row) // LANES
         own_bounds = own_block * n_nodes * LANES

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from treemend.kernels.exact import shell_sort
 from treemend.kernels.flags import called, kernel
 from treemend.kernels.shortlist import insert
+from treemend.kernels.workspace import flags, float_table, floats, integers, zero_floats
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -33,14 +34,15 @@ def distrusted_attributes(
     the row's own typical one.
     """
     n_attributes = row.size
-    distrusted = np.zeros(n_attributes, np.bool_)
+    distrusted = flags(n_attributes)
     n_usable = 0
     for k in range(n_attributes):
+        distrusted[k] = False
         n_usable += usable[k]
     if donors.size < 5 or n_usable < 5:
         return distrusted
-    deviation = np.zeros(n_attributes)
-    ranked = np.empty(n_usable)
+    deviation = zero_floats(n_attributes)
+    ranked = floats(n_usable)
     place = 0
     for k in range(n_attributes):
         if not usable[k]:
@@ -59,7 +61,7 @@ def distrusted_attributes(
         place += 1
     shell_sort(ranked, n_usable)
     typical = max(1.0, 0.5 * (ranked[(n_usable - 1) // 2] + ranked[n_usable // 2]) / 0.6745)
-    at_least = ranked[n_usable - 1 - int(most * n_usable)]
+    at_least = ranked[n_usable - 1 - math.floor(most * n_usable)]
     for k in range(n_attributes):
         distrusted[k] = usable[k] and deviation[k] > limit * typical and deviation[k] > at_least
     return distrusted
@@ -71,7 +73,7 @@ def attribute_weights(
 ) -> Floats:
     """Return how much each usable attribute says about the gap: mean 1 over the usable ones, 0 elsewhere."""
     n_attributes = usable.size
-    weights = np.zeros(n_attributes)
+    weights = zero_floats(n_attributes)
     for j in gap:
         variance = scale[j] * scale[j]
         for k in range(n_attributes):
@@ -97,7 +99,7 @@ def attribute_weights(
 def ridge_weights(gram: Floats, ridge: float) -> Floats:
     """Return weights w summing to 1 that minimise ``w' gram w + ridge * mean(diagonal) * w' w``."""
     size = gram.shape[0]
-    factor = np.empty((size, size))
+    factor = float_table(size, size)
     added = 1e-12
     for i in range(size):
         for j in range(size):
@@ -115,8 +117,9 @@ def ridge_weights(gram: Floats, ridge: float) -> Floats:
             for k in range(j):
                 total += factor[i, k] * factor[j, k]
             factor[i, j] = (factor[i, j] - total) / factor[j, j]
-    weights = np.ones(size)
+    weights = floats(size)
     for i in range(size):
+        weights[i] = 1.0
         for k in range(i):
             weights[i] -= factor[i, k] * weights[k]
         weights[i] /= factor[i, i]
@@ -136,8 +139,11 @@ def ridge_weights(gram: Floats, ridge: float) -> Floats:
 def weighted_gram(reference: Floats, donors: Integers, row: Floats, usable: Flags, weights: Floats) -> Floats:
     """Return the products of the donors' weighted differences from the row."""
     size = donors.size
-    gram = np.zeros((size, size))
-    difference = np.empty(size)
+    gram = float_table(size, size)
+    difference = floats(size)
+    for a in range(size):
+        for b in range(size):
+            gram[a, b] = 0.0
     for k in range(row.size):
         if not usable[k]:
             continue
@@ -157,7 +163,7 @@ def nearest_by_weight(
 ) -> Integers:
     """Return the ``count`` candidates nearest by weighted distance, the earlier candidate first where equal."""
     count = min(count, candidates.size)
-    distances, nearest = np.empty(count), np.empty(count, np.int64)
+    distances, nearest = floats(count), integers(count)
     for place in range(count):
         distances[place], nearest[place] = np.inf, candidates[place]
     for place in range(candidates.size):
@@ -176,7 +182,7 @@ def combined_weights(gram: Floats, ridge: float, share: float, n_nearest: int) -
     """Return the ridge weights, of which ``share`` is given to the nearest donors in equal parts."""
     size = gram.shape[0]
     nearest = min(n_nearest, size)
-    combination = np.zeros(size)
+    combination = zero_floats(size)
     if share < 1.0:
         weights = ridge_weights(gram, ridge)
         for a in range(size):
@@ -189,7 +195,7 @@ def combined_weights(gram: Floats, ridge: float, share: float, n_nearest: int) -
 @called
 def marked_places(marked: Flags) -> Integers:
     """Return the places of the marked attributes."""
-    places = np.empty(marked.size, np.int64)
+    places = integers(marked.size)
     count = 0
     for k in range(marked.size):
         if marked[k]:
@@ -201,7 +207,7 @@ def marked_places(marked: Flags) -> Integers:
 @called
 def not_negative(numbers: Integers) -> Integers:
     """Return the numbers that are not negative, in their order."""
-    chosen = np.empty(numbers.size, np.int64)
+    chosen = integers(numbers.size)
     count = 0
     for k in range(numbers.size):
         if numbers[k] >= 0:
@@ -239,7 +245,7 @@ def reconstruct_rows(
         if gap.size == 0 or found.size == 0:
             continue
         out_of_line = distrusted_attributes(reference, found[:n_donors], rows[r], usable[r], scale, limit, most)
-        trusted = np.empty(usable.shape[1], np.bool_)
+        trusted = flags(usable.shape[1])
         for k in range(trusted.size):
             distrusted[r, k] = out_of_line[k]
             trusted[k] = usable[r, k] and not out_of_line[k]

@@ -11,6 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treemend.kernels.flags import inlined, kernel
+from treemend.kernels.workspace import flags
+
+
+@inlined
+def lowest_count(counts: NDArray[np.int64], row: int) -> int:
+    """Return the least number of a row."""
+    least: int = counts[row, 0]
+    for node in range(1, counts.shape[1]):
+        least = min(least, counts[row, node])
+    return least
 
 
 @inlined
@@ -23,8 +33,8 @@ def declare(
     declared: NDArray[np.bool_],
 ) -> bool:
     """Mark the declared nodes of one row; return whether there are any."""
-    searched[:] = False
-    declared[:] = False
+    for node in range(left.shape[0]):
+        searched[node] = declared[node] = False
     searched[0] = left[0] >= 0
     found = False
     for node in range(left.shape[0]):
@@ -58,7 +68,7 @@ def declare_rows(
     declared: NDArray[np.bool_],
 ) -> None:
     """Fill ``declared`` (rows, nodes)."""
-    searched = np.empty(left.shape[0], dtype=np.bool_)
+    searched = flags(left.shape[0])
     for row in range(anomalous.shape[0]):
         declare(anomalous[row], left, right, stop_at_root, searched, declared[row])
 
@@ -74,12 +84,12 @@ def count_alarms(
     """Add to ``changes[k]`` by how much the number of rows with an alarm grows from level ``k - 1`` to ``k``."""
     n_levels = changes.shape[0]
     n_nodes = left.shape[0]
-    searched = np.empty(n_nodes, dtype=np.bool_)
-    declared = np.empty(n_nodes, dtype=np.bool_)
-    anomalous = np.empty(n_nodes, dtype=np.bool_)
+    searched = flags(n_nodes)
+    declared = flags(n_nodes)
+    anomalous = flags(n_nodes)
     for row in range(counts.shape[0]):
         alarm = False
-        level = counts[row].min()
+        level = lowest_count(counts, row)
         while level < n_levels:
             following = n_levels
             for node in range(n_nodes):

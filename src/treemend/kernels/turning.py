@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treemend.kernels.flags import kernel
-from treemend.kernels.search import declare
+from treemend.kernels.search import declare, lowest_count
+from treemend.kernels.workspace import flags
 
 
 @kernel
@@ -25,13 +26,13 @@ def find_turning_levels(
 ) -> None:
     """Fill ``turning``: the lowest level down to which a verdict stays, or the next one above at which there is one."""
     n_nodes = left.shape[0]
-    searched = np.empty(n_nodes, dtype=np.bool_)
-    declared = np.empty(n_nodes, dtype=np.bool_)
-    anomalous = np.empty(n_nodes, dtype=np.bool_)
+    searched = flags(n_nodes)
+    declared = flags(n_nodes)
+    anomalous = flags(n_nodes)
     for row in range(counts.shape[0]):
         since = -1
         turning[row] = n_levels
-        step = counts[row].min()
+        step = lowest_count(counts, row)
         while step < n_levels:
             following = n_levels
             for node in range(n_nodes):

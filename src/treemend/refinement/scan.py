@@ -30,7 +30,7 @@ PANEL = 4
 
 @dataclass(frozen=True)
 class Scan:
-    """The arrays that `treemend.kernels.context_scan` reads; its ``ScanModel`` says what each one is."""
+    """The arrays that `treemend.kernels.context_scan` reads; ``scan_arrays.ScanModel`` says what each one is."""
 
     centre: Floats
     precision: Singles
@@ -126,7 +126,8 @@ def scan(model: Scan, described: Floats, stretch: Floats, n_jobs: int | None) ->
 
 
 def _scanned(model: Scan, described: Floats, stretch: Floats, n_jobs: int | None) -> Best:
-    from treemend.kernels.context_scan import ScanModel, scan_rows
+    from treemend.kernels.context_scan import scan_rows
+    from treemend.kernels.scan_arrays import ScanModel, scan_space
     from treemend.kernels.threads import for_chunks
 
     n_rows = len(described)
@@ -138,6 +139,7 @@ def _scanned(model: Scan, described: Floats, stretch: Floats, n_jobs: int | None
             described[part],
             stretch[part],
             arrays,
+            scan_space(part.stop - part.start, arrays),
             best.evidence[part],
             best.window[part],
             best.component[part],
