@@ -3,7 +3,7 @@
 Enters: a helper that Numba translates for LLVM. Leaves: its code, ready to be linked into a kernel's, but neither
 optimised nor turned into machine instructions by itself: that happens once, with the kernel it goes into.
 
-Numba would do both for every helper as well, and throw the outcome away: nearly half of what LLVM does before the first fit.
+Numba would do both for every helper as well and throw the outcome away: nearly half of LLVM's work before the first fit.
 """
 
 from __future__ import annotations
