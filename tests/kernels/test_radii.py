@@ -58,6 +58,15 @@ def test_distances_of_every_rank_are_the_radii_of_that_rank(data):
     )
 
 
+def test_rows_that_leave_out_nobody_in_company_of_rows_that_do():
+    reference, rows = np.array([[0.0], [0.0], [1 / 3], [2 / 3]]), np.array([[1 / 3], [1e9]])
+    exclude = np.array([0, -1])
+    for alpha in (1.0, 0.75):
+        packed = kernels.pack(reference, halving_tree(1, 1), alpha)
+        expected = naive.node_radii(reference, halving_tree(1, 1), alpha, rows, 1, left_out=exclude)
+        np.testing.assert_array_equal(kernels.node_radii(packed, rows, 1, exclude=exclude), expected)
+
+
 @pytest.mark.parametrize("alpha", [1.0, 0.75, 0.375])
 def test_equal_to_the_naive_twin_on_many_rows(alpha):
     generator = np.random.default_rng(5)

@@ -42,10 +42,15 @@ class HelperLibrary(JITCodeLibrary):  # type: ignore[misc]
         return 0
 
 
+_HOOKS = ("_optimize_final_module", "_finalize_final_module", "_finalize_dynamic_globals", "get_pointer_to_function")
+
+
 class HelperCompiler(Compiler):  # type: ignore[misc]
     """Numba's compiler, but for the library it writes to."""
 
     def compile_extra(self, func: Callable[..., Any]) -> Any:
         """Compile a helper for the types that the kernel calls it with."""
-        self.state.library = HelperLibrary(self.state.targetctx.codegen(), func.__qualname__)
+        # A Numba without these hooks compiles helpers its own way, which takes longer.
+        if all(hasattr(JITCodeLibrary, hook) for hook in _HOOKS):
+            self.state.library = HelperLibrary(self.state.targetctx.codegen(), func.__qualname__)
         return super().compile_extra(func)

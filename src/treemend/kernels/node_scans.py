@@ -33,7 +33,8 @@ def distances_of_rows(
 ) -> NDArray[np.float64]:
     """Return the distances to the nearest reference rows of some ranks, ascending, rows x nodes x ranks."""
     distances = np.empty((len(rows), packed.n_nodes, len(ranks)))
-    n_candidates = packed.n_rows - bool((skipped >= 0).any())
+    # A row that leaves out nobody has one candidate more than the others.
+    n_candidates = packed.n_rows - bool((skipped >= 0).all())
     length = _length(n_candidates, ranks[-1])
 
     def task(part: slice) -> None:
