@@ -72,4 +72,6 @@ def row_pairs(draw, width):
     rows[2, : width // 2 + 1] = draw(st.sampled_from([0.0, -9999.0, 1e9]))
     rows[3] = generator.permutation(rows[3])
     magnitude = draw(st.sampled_from([1.0, 2.0**-140, 3e-60, 1e-9, 1e9, 2.0**120, 7e70]))
+    # A reference of zeros has no magnitude, and rows are drawn in to 1e15 times its own.
+    magnitude = magnitude if reference.any() else 1.0
     return reference * magnitude, rows * magnitude
