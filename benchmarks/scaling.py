@@ -20,7 +20,7 @@ import os
 import resource
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,9 +82,19 @@ def overwritten(generator: np.random.Generator, rows: np.ndarray) -> np.ndarray:
     return rows
 
 
-def seconds(client: Client, model: Path, rows: np.ndarray, chunk: int) -> tuple[float, float]:
+def made_on_workers(make: Callable[..., np.ndarray], n_chunks: int, chunk: int, width: int) -> da.Array:
+    """Return rows that the workers make themselves, so that none are sent."""
+    parts = [da.from_delayed(delayed(make)(part, chunk, width), (chunk, width), float) for part in range(n_chunks)]
+    return da.concatenate(parts)
+
+
+def made_suspects(part: int, n_rows: int, width: int) -> np.ndarray:
+    generator = np.random.default_rng([2, part])
+    return overwritten(generator, smooth_rows(generator, n_rows, width))
+
+
+def seconds(client: Client, model: Path, collection: da.Array) -> tuple[float, float]:
     """Return elapsed seconds, and processor seconds of the busier worker."""
-    collection = da.from_array(rows, chunks=(chunk, rows.shape[1]))
     with client.as_current():
         # A sum over the mask: all the mending, and next to nothing to send back.
         total = treemend.dask.mend(model, collection).mask.sum()
@@ -107,14 +117,9 @@ def load_everything() -> int:
     return peak_bytes()
 
 
-def measure_shards(asked: argparse.Namespace, rows: np.ndarray) -> tuple[int, int, tuple[float, float]]:
+def measure_shards(asked: argparse.Namespace, rows: da.Array) -> tuple[int, int, tuple[float, float]]:
     """Return the peak of a worker's memory, what the formula says, and the seconds of fitting and of mending."""
-    # Chunks are made on the workers: the client never has the whole reference.
     chunk = asked.sharded // 4
-    parts = [
-        da.from_delayed(delayed(made_shard)(part, chunk, asked.attributes), (chunk, asked.attributes), float)
-        for part in range(4)
-    ]
     with (
         LocalCluster(
             n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
@@ -123,10 +128,9 @@ def measure_shards(asked: argparse.Namespace, rows: np.ndarray) -> tuple[int, in
     ):
         client.run(load_everything)
         begun = time.perf_counter()
-        mender = treemend.dask.fit(TreeMender(), da.concatenate(parts))
+        mender = treemend.dask.fit(TreeMender(), made_on_workers(made_shard, 4, chunk, asked.attributes))
         fitted = time.perf_counter()
-        collection = da.from_array(rows, chunks=(asked.chunk, rows.shape[1]))
-        treemend.dask.mend(mender, collection).mask.sum().compute()
+        treemend.dask.mend(mender, rows).mask.sum().compute()
         mended = time.perf_counter()
         peak = max(client.run(peak_bytes).values())
     bytes_a_row = asked.attributes * 8
@@ -140,7 +144,7 @@ def made_shard(part: int, n_rows: int, width: int) -> np.ndarray:
 
 def measure(asked: argparse.Namespace) -> Measured:
     generator = np.random.default_rng(0)
-    rows = overwritten(generator, smooth_rows(generator, asked.rows, asked.attributes))
+    rows = made_on_workers(made_suspects, asked.rows // asked.chunk, asked.chunk, asked.attributes)
     throughput = {}
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -159,8 +163,8 @@ def measure(asked: argparse.Namespace) -> Measured:
             last = n_reference == asked.references[-1]
             used = clients if last else clients[:1]
             for client in used:
-                seconds(client, model, rows[: 4 * asked.chunk], asked.chunk)
-            taken = [[seconds(client, model, rows, asked.chunk) for client in used] for _ in range(asked.rounds)]
+                seconds(client, model, rows[: 4 * asked.chunk])
+            taken = [[seconds(client, model, rows) for client in used] for _ in range(asked.rounds)]
             # By cluster: the shortest elapsed time, the least processor time.
             shortest = np.min(taken, axis=0)
             throughput[n_reference] = asked.rows / shortest[0][1]
