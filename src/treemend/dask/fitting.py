@@ -32,8 +32,8 @@ def fit(mender: TreeMender, collection: Any) -> TreeMender:
     mender : TreeMender
         ``clean_reference=True`` needs all rows in one place and is refused.
     collection : Dask array or Dask data frame, rows x attributes
-        Clean reference rows, finite. Each chunk is a shard; a worker should have room for some six times the shards it
-        keeps.
+        Clean reference rows, finite. Each chunk is a shard; what a worker needs for its shards,
+        ``docs/scaling.md`` tells.
 
     Returns
     -------

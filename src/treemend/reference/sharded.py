@@ -7,6 +7,7 @@ nearest rows' distances and numbers, and the rows that are wanted travel.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -58,6 +59,10 @@ class ShardedRows:
 
     def extremes(self) -> tuple[Floats, Floats]:
         """Return the smallest and the largest value of each attribute."""
+        return self._extremes
+
+    @cached_property
+    def _extremes(self) -> tuple[Floats, Floats]:
         low, high = self.crew.ask(_extremes, _wider)
         return low, high
 
