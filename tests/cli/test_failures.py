@@ -162,6 +162,20 @@ def test_signals_midway_have_their_exit_codes(stop, code, long_table):
     assert sorted(os.listdir()) == before
 
 
+@pytest.mark.parametrize(("stop", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_that_an_extension_turned_into_an_error_is_still_a_signal(stop, code, model, treemend, monkeypatch):
+    def interrupted_while_imported(self, X):
+        try:
+            signal.raise_signal(stop)
+        except BaseException:
+            raise TypeError("an extension module lost the exception of the handler") from None
+
+    monkeypatch.setattr(TreeMender, "mend", interrupted_while_imported)
+    got, _, err = treemend("mend", "suspect.csv", "-m", model, "-o", "o.csv")
+    assert got == code
+    assert "Traceback" not in err
+
+
 def test_nohup_is_heeded(monkeypatch):
     monkeypatch.setattr(failures.signal, "getsignal", lambda number: signal.SIG_IGN)
     monkeypatch.setattr(failures.signal, "signal", lambda number, handler: pytest.fail("no handler was due"))

@@ -24,6 +24,7 @@ import os
 import signal
 import sys
 from types import FrameType
+from typing import Self
 
 from treemend.exceptions import InputError, ModelFileError, OutputError, ParameterError, TreemendError
 
@@ -41,8 +42,6 @@ _WRITING = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO, errno.EROFS}
 
 def main(arguments: list[str] | None = None) -> None:
     """Run a command and leave with its exit code."""
-    for name in ("SIGTERM", "SIGHUP"):
-        _leave_politely(getattr(signal, name, None))
     code = run(arguments)
     try:
         sys.stdout.flush()
@@ -53,19 +52,56 @@ def main(arguments: list[str] | None = None) -> None:
 
 def run(arguments: list[str] | None = None) -> int:
     """Run a command and return its exit code; errors have been told by then."""
-    from treemend.cli.app import app
+    with Signals() as signals:
+        try:
+            from treemend.cli.app import app
 
-    try:
-        code = int(app(arguments, standalone_mode=False) or 0)
-    except BrokenPipeError:
-        return _reader_went_away()
-    except KeyboardInterrupt:
-        code = INTERRUPTED
-    except Exception as error:
-        return _told(error)
+            code = int(app(arguments, standalone_mode=False) or 0)
+        except BrokenPipeError:
+            return _reader_went_away()
+        except KeyboardInterrupt:
+            code = INTERRUPTED
+        except Exception as error:
+            if signals.received is None:
+                return _told(error)
+            code = 128 + signals.received
     if code == INTERRUPTED:
         _tell("interrupted: no unfinished output was left.")
     return code
+
+
+class Signals:
+    """Signals that end a command, which may clear its files away before.
+
+    An extension module that is interrupted while it is imported may report an error of its own instead: what
+    was `received` tells.
+    """
+
+    received: int | None = None
+
+    def __enter__(self) -> Self:
+        self._before = {
+            number: signal.signal(number, self._receive)
+            for number in (getattr(signal, name, None) for name in ("SIGINT", "SIGTERM", "SIGHUP"))
+            if number is not None and _ends_the_process(number)
+        }
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _receive(self, number: int, frame: FrameType | None) -> None:
+        del frame
+        self.received = number
+        if number == signal.SIGINT:
+            raise KeyboardInterrupt
+        raise SystemExit(128 + number)
+
+
+def _ends_the_process(number: signal.Signals) -> bool:
+    """Return whether a signal does what it does by default; one that is ignored, as by nohup, stays ignored."""
+    return signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler)
 
 
 def _told(error: Exception) -> int:
@@ -125,14 +161,3 @@ def _reader_went_away() -> int:
     """Leave quietly when whoever read our output stopped, as ``head`` does."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 128 + 13
-
-
-def _leave_politely(number: signal.Signals | None) -> None:
-    """Let files be cleared away before a signal ends the process; one that is ignored, as by nohup, stays ignored."""
-    if number is not None and signal.getsignal(number) is signal.SIG_DFL:
-        signal.signal(number, _leave)
-
-
-def _leave(number: int, frame: FrameType | None) -> None:
-    del frame
-    raise SystemExit(128 + number)
