@@ -26,7 +26,7 @@ from collections import Counter
 import numpy as np
 from tests.kernels.examples import correlated, halving_tree
 from treemend import kernels
-from treemend.kernels import euclidean, labels, ranked_lists
+from treemend.kernels import euclidean, lone_nodes, ranked_labels, ranked_lists, witnesses
 
 counts = Counter()
 
@@ -39,7 +39,9 @@ def count(module, *names):
 
 count(euclidean, "add_square", "add_four", "insert_in_lanes", "store")
 count(ranked_lists, "even_sums", "insert_in_lanes")
-count(labels, "euclidean_sums", "lone_euclidean_sum", "even_sums", "squared_distance")
+count(lone_nodes, "add_square")
+count(ranked_labels, "even_sums")
+count(witnesses, "squared_distance")
 generator = np.random.default_rng(0)
 tree = halving_tree(16, 2)
 reference, rows = correlated(generator, 320, 16), correlated(generator, 4, 16)
@@ -92,9 +94,10 @@ def test_each_pair_of_reference_rows_is_computed_once(counted):
 
 def test_labels_stop_early(counted):
     """Of eight rows and 20 blocks of 16 attributes, a part decides; near thresholds a few exact distances do."""
-    assert counted["labels"]["euclidean.add_square"] <= 0.15 * 8 * 20 * 16
-    assert counted["ranked labels"]["labels.even_sums"] <= 0.4 * 8 * 20
-    assert counted["labels"].get("labels.squared_distance", 0) <= 10
+    labels = counted["labels"]
+    assert labels["euclidean.add_square"] + labels.get("lone_nodes.add_square", 0) <= 0.25 * 8 * 20 * 16
+    assert counted["ranked labels"]["ranked_labels.even_sums"] <= 0.4 * 8 * 20
+    assert labels.get("witnesses.squared_distance", 0) <= 10
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treemend.kernels.checks import check_neighbors, checked_exclusions, checked_indices, checked_rows, work_of_a_row
-from treemend.kernels.node_scans import distances_of_rows, radii_of_reference
+from treemend.kernels.node_scans import distances_of_rows, radii_of_reference, sorters
 from treemend.kernels.packing import PackedReference, TreeLike, estimate_rows, scale_rows
 from treemend.kernels.threads import for_chunks
+
+ROWS_LABELLED_TOGETHER = 256
 
 
 def node_radii(
@@ -140,37 +142,25 @@ def node_labels(
     ndarray of bool, of shape (n, n_nodes)
         The same as ``node_radii(...) > radius_thresholds``, sooner.
     """
-    from treemend.kernels.labels import label_rows
+    from treemend.kernels.euclidean_labels import euclidean_labels
+    from treemend.kernels.ranked_labels import ranked_labels
 
     check_neighbors(n_neighbors, packed.n_rows)
     rows = checked_rows(rows, packed.n_attributes)
     thresholds = np.ldexp(np.ascontiguousarray(radius_thresholds, dtype=np.float64), -packed.exponent)
-    even = len(packed.layout.wire) > 0
-    layout = packed.layout if even else None
-    network = packed.network if packed.alpha < 1 and not even else None
     block_order = np.random.default_rng(0).permutation(len(packed.exact))
     anomalous = np.empty((len(rows), packed.n_nodes), dtype=np.bool_)
 
     def task(part: slice) -> None:
         scaled = scale_rows(packed, rows[part])
-        label_rows(
-            packed.estimate,
-            estimate_rows(packed, scaled),
-            packed.exact,
-            scaled,
-            packed.centre,
-            packed.spread,
-            packed.roundings,
-            packed.nodes,
-            layout,
-            network,
-            block_order,
-            thresholds,
-            n_neighbors,
-            anomalous[part],
-        )
+        bounds = packed.centre, packed.spread, packed.roundings
+        entering = packed.estimate, estimate_rows(packed, scaled), packed.exact, scaled, *bounds, packed.nodes
+        if packed.alpha == 1:
+            euclidean_labels(*entering, block_order, thresholds, n_neighbors, anomalous[part])
+        else:
+            ranked_labels(*entering, *sorters(packed), block_order, thresholds, n_neighbors, anomalous[part])
 
-    for_chunks(task, len(rows), work_of_a_row(packed), n_jobs)
+    for_chunks(task, len(rows), work_of_a_row(packed), n_jobs, largest=ROWS_LABELLED_TOGETHER)
     return anomalous
 
 

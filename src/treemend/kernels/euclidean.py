@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treemend.kernels.flags import inlined, kernel
-from treemend.kernels.lane_masks import any_less, any_less_of_four, insert_in_lanes, less_mask_of_four, lowest_bit
+from treemend.kernels.lane_masks import any_less_of_four, insert_in_lanes, less_mask_of_four, lowest_bit
 from treemend.kernels.lanes import add, add_square, assign, entry, load, spread, store, subtract, zeros_like_row
 from treemend.kernels.networks import NodeArrays
-from treemend.kernels.packing import LANES, TERMS_AT_A_TIME
+from treemend.kernels.packing import LANES
 from treemend.kernels.shortlist import insert
 
 ROWS_AT_A_TIME = 16
@@ -197,66 +197,3 @@ def euclidean_shortlists(
                         entry(nodes.order, step),
                         length,
                     )
-
-
-@inlined
-def euclidean_sums(
-    blocks: NDArray[np.float32],
-    block: int,
-    rows: NDArray[np.float32],
-    row: int,
-    nodes: NodeArrays,
-    top: int,
-    sums: NDArray[np.float32],
-) -> None:
-    """Write the estimates of node ``top`` and of all nodes below it, for one row and one block, to ``sums``."""
-    width = blocks.shape[1]
-    for step in range(entry(nodes.first_step, top), entry(nodes.last_step, top) + 1):
-        node = entry(nodes.order, step)
-        left = entry(nodes.left, node)
-        if left < 0:
-            total = zeros_like_row(sums)
-            for k in range(entry(nodes.start, node), entry(nodes.stop, node)):
-                difference = subtract(load(blocks, (block * width + k) * LANES), spread(rows, row * width + k))
-                total = add_square(total, difference)
-        else:
-            total = add(load(sums, left * LANES), load(sums, entry(nodes.right, node) * LANES))
-        store(sums, node * LANES, total)
-
-
-@inlined
-def lone_euclidean_sum(
-    blocks: NDArray[np.float32],
-    block: int,
-    rows: NDArray[np.float32],
-    row: int,
-    nodes: NodeArrays,
-    node: int,
-    bound: float,
-    sums: NDArray[np.float32],
-) -> None:
-    """Write the estimate of one node only; it may be too small where it is not below ``bound``."""
-    width = blocks.shape[1]
-    begin, stop = entry(nodes.start, node), entry(nodes.stop, node)
-    total = zeros_like_row(sums)
-    while begin < stop:
-        end = min(begin + TERMS_AT_A_TIME, stop)
-        part_0 = part_1 = part_2 = part_3 = zeros_like_row(sums)
-        k = begin
-        while k + 4 <= end:
-            at, of = (block * width + k) * LANES, row * width + k
-            part_0 = add_square(part_0, subtract(load(blocks, at), spread(rows, of)))
-            part_1 = add_square(part_1, subtract(load(blocks, at + LANES), spread(rows, of + 1)))
-            part_2 = add_square(part_2, subtract(load(blocks, at + 2 * LANES), spread(rows, of + 2)))
-            part_3 = add_square(part_3, subtract(load(blocks, at + 3 * LANES), spread(rows, of + 3)))
-            k += 4
-        while k < end:
-            part_0 = add_square(
-                part_0, subtract(load(blocks, (block * width + k) * LANES), spread(rows, row * width + k))
-            )
-            k += 1
-        total = add(total, add(add(part_0, part_1), add(part_2, part_3)))
-        if any_less(total, bound) == 0:
-            break
-        begin = end
-    store(sums, node * LANES, total)

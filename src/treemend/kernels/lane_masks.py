@@ -7,6 +7,7 @@ new entries (sections 4 and 8 of the method). With ``NUMBA_DISABLE_JIT=1`` the N
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numba
@@ -19,9 +20,11 @@ from treemend.kernels.lanes import HALF, _half, _ordered, _pointer, _spread
 from treemend.kernels.packing import LANES
 
 __all__ = [
+    "any_between_of_four",
     "any_less",
     "any_less_of_four",
     "bit_count",
+    "count_less",
     "insert_in_lanes",
     "less_mask",
     "less_mask_of_four",
@@ -69,6 +72,48 @@ def any_less_of_four(
         return _integer(builder, builder.or_(builder.or_(less[0], less[1]), builder.or_(less[2], less[3])))
 
     return types.int64(lanes_0, lanes_1, lanes_2, lanes_3, bounds, types.intp), emit
+
+
+@operation
+def any_between_of_four(
+    typing_context: Any, lanes_0: Any, lanes_1: Any, lanes_2: Any, lanes_3: Any, low: Any, high: Any, at: Any, on: Any
+) -> Any:
+    """Return an integer that is not zero iff a lane of some vector is below its ``high`` but not below its ``low``.
+
+    The bounds of vector ``r`` stand at ``at + r * on``.
+    """
+
+    def emit(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        data = [
+            context.make_array(kind)(context, builder, array).data
+            for kind, array in zip((low, high), values[4:6], strict=True)
+        ]
+        place = values[6]
+        between = []
+        for lanes in values[:4]:
+            least, limit = (_spread(builder, builder.load(builder.gep(each, [place])), HALF) for each in data)
+            for first in (0, HALF):
+                half = _half(builder, lanes, first)
+                between.append(
+                    builder.and_(builder.fcmp_ordered(">=", half, least), builder.fcmp_ordered("<", half, limit))
+                )
+            place = builder.add(place, values[7])
+        return _integer(builder, functools.reduce(builder.or_, between))
+
+    four = lanes_0, lanes_1, lanes_2, lanes_3
+    return types.int64(*four, low, high, types.intp, types.intp), emit
+
+
+@operation
+def count_less(typing_context: Any, lanes: Any, bound: Any) -> Any:
+    """Return how many lanes are below ``bound``."""
+
+    def emit(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        bounds = _spread(builder, values[1], HALF)
+        halves = (builder.fcmp_ordered("<", _half(builder, values[0], first), bounds) for first in (0, HALF))
+        return functools.reduce(builder.add, (builder.ctpop(_integer(builder, half)) for half in halves))
+
+    return types.int64(lanes, lanes.dtype), emit
 
 
 @operation

@@ -12,9 +12,11 @@ from treemend.kernels.lanes_interpreted import Lanes, load, store
 from treemend.kernels.packing import LANES
 
 __all__ = [
+    "any_between_of_four",
     "any_less",
     "any_less_of_four",
     "bit_count",
+    "count_less",
     "insert_in_lanes",
     "less_mask",
     "less_mask_of_four",
@@ -30,6 +32,18 @@ def any_less(lanes: Lanes, bound: float) -> int:
 def any_less_of_four(lanes_0: Lanes, lanes_1: Lanes, lanes_2: Lanes, lanes_3: Lanes, bounds: Lanes, offset: int) -> int:
     four = bounds.reshape(-1)[offset : offset + 4]
     return int((np.stack([lanes_0, lanes_1, lanes_2, lanes_3]) < four[:, None]).any())
+
+
+def any_between_of_four(
+    lanes_0: Lanes, lanes_1: Lanes, lanes_2: Lanes, lanes_3: Lanes, low: Lanes, high: Lanes, at: int, on: int
+) -> int:
+    least, limit = (bounds.reshape(-1)[at : at + 3 * on + 1 : on, None] for bounds in (low, high))
+    lanes = np.stack([lanes_0, lanes_1, lanes_2, lanes_3])
+    return int(((lanes >= least) & (lanes < limit)).any())
+
+
+def count_less(lanes: Lanes, bound: float) -> int:
+    return int((lanes < bound).sum())
 
 
 def less_mask(lanes: Lanes, bound: float) -> int:

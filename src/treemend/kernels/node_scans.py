@@ -101,7 +101,7 @@ def mirrored_lists(packed: PackedReference, length: int, n_jobs: int | None) -> 
                     everyone[of_home],
                     of_home.start,
                     packed.nodes,
-                    *_sorters(packed),
+                    *sorters(packed),
                     bounds,
                     values,
                     indices,
@@ -148,7 +148,7 @@ def _one_sided(packed: PackedReference, scaled: NDArray[np.float64], skipped: ND
             skipped,
             0,
             packed.nodes,
-            *_sorters(packed),
+            *sorters(packed),
             bounds,
             values,
             indices,
@@ -203,6 +203,6 @@ def _no_bounds(packed: PackedReference, n_blocks: int) -> NDArray[np.float32]:
     return np.full((n_blocks, packed.n_nodes, LANES), np.inf, dtype=np.float32)
 
 
-def _sorters(packed: PackedReference) -> tuple[EvenLayout | None, Network | None]:
+def sorters(packed: PackedReference) -> tuple[EvenLayout | None, Network | None]:
     """Return the layout of an even tree or else the network; what is not needed is not compiled."""
     return (packed.layout, None) if len(packed.layout.wire) else (None, packed.network)

@@ -32,6 +32,7 @@ LANES = 16
 FARTHEST = 1e15
 WIDEST_EXPONENT = 96
 TERMS_AT_A_TIME = 32
+TERMS_BETWEEN_LOOKS = 8
 
 
 class TreeLike(Protocol):
@@ -146,6 +147,9 @@ def pack(
         padded = np.full((len(values), len(layout.masks) // 4), np.inf)
         padded[:, layout.wire] = estimate
         estimate = padded
+    elif not ranked:
+        # An odd number of cache lines to a block: else the same attribute of all blocks would share few places of a cache.
+        estimate = np.pad(estimate, ((0, 0), (0, 1 - values.shape[1] % 2)))
     return PackedReference(
         alpha=alpha,
         n_rows=values.shape[0],
@@ -172,11 +176,9 @@ def scale_rows(packed: PackedReference, rows: NDArray[np.float64]) -> NDArray[np
 
 def estimate_rows(packed: PackedReference, scaled: NDArray[np.float64]) -> NDArray[np.float32]:
     """Return scaled rows on the footing of ``packed.estimate``."""
-    centred = (scaled - packed.centre).astype(np.float32)
-    if not len(packed.layout.wire):
-        return centred
-    rows = np.zeros((len(centred), packed.estimate.shape[1]), dtype=np.float32)
-    rows[:, packed.layout.wire] = centred
+    wires = packed.layout.wire if len(packed.layout.wire) else slice(packed.n_attributes)
+    rows = np.zeros((len(scaled), packed.estimate.shape[1]), dtype=np.float32)
+    rows[:, wires] = scaled - packed.centre
     return rows
 
 
@@ -247,8 +249,8 @@ def _roundings(nodes: NodeArrays, alpha: float) -> NDArray[np.float64]:
         return counts
     levels = int(nodes.slot.max()) // 2
     in_leaves = np.minimum(widths, int(widths[nodes.left < 0].max()) + levels)
-    in_groups = TERMS_AT_A_TIME // 4 + 4 + -(-widths // TERMS_AT_A_TIME)
-    return np.asarray(4.0 + np.maximum(in_leaves, np.minimum(widths, in_groups)), dtype=np.float64)
+    in_groups = np.minimum(widths, TERMS_BETWEEN_LOOKS) + 1 + -(-widths // TERMS_BETWEEN_LOOKS)
+    return np.asarray(4.0 + np.maximum(in_leaves, in_groups), dtype=np.float64)
 
 
 def _no_network(nodes: NodeArrays) -> Network:

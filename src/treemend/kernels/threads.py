@@ -53,18 +53,25 @@ def _inside_a_worker() -> bool:
     return True
 
 
-def chunk_size(n_rows: int, work_per_row: int, n_threads: int) -> int:
+def chunk_size(n_rows: int, work_per_row: int, n_threads: int, largest: int = LARGEST_CHUNK) -> int:
     """Return how many rows make a task: short enough to share evenly and to be interrupted soon."""
     fair_share = -(-n_rows // n_threads)
     affordable = max(1, WORK_IN_A_CHUNK // max(1, work_per_row))
-    size = min(LARGEST_CHUNK, fair_share, affordable)
+    size = min(largest, fair_share, affordable)
     return max(1, size // CHUNK_MULTIPLE * CHUNK_MULTIPLE or size)
 
 
-def for_chunks(task: Callable[[slice], None], n_rows: int, work_per_row: int, n_jobs: int | None) -> None:
+def for_chunks(
+    task: Callable[[slice], None],
+    n_rows: int,
+    work_per_row: int,
+    n_jobs: int | None,
+    *,
+    largest: int = LARGEST_CHUNK,
+) -> None:
     """Call ``task`` for slices that cover all rows, in threads; Ctrl-C ends it after the slices in work."""
     n_threads = thread_count(n_jobs)
-    size = chunk_size(n_rows, work_per_row, n_threads)
+    size = chunk_size(n_rows, work_per_row, n_threads, largest)
     slices = [slice(begin, min(begin + size, n_rows)) for begin in range(0, n_rows, size)]
     if n_threads == 1 or len(slices) <= 1:
         for part in slices:
