@@ -27,7 +27,11 @@ def kernel(function: Function) -> Function:
 
 
 def inlined(function: Function) -> Function:
-    """Compile a helper into the kernels that call it: a call would copy every array's description to the stack."""
+    """Compile a helper into the kernels that call it: a call would copy every array's description to the stack.
+
+    References to arrays are not counted in it, which would be most of what Numba writes for a small helper; so it
+    may not ask for memory, nor return an array.
+    """
     return _helper(function, forceinline=True)
 
 
@@ -44,6 +48,7 @@ def _helper(function: Function, *, forceinline: bool) -> Function:
         forceinline=forceinline,
         no_cpython_wrapper=True,
         no_cfunc_wrapper=True,
+        _nrt=not forceinline,
         pipeline_class=HelperCompiler,
     )
     return cast(Function, compiled(function))
