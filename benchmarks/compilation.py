@@ -4,9 +4,9 @@
 
 Two processes run one after the other with the same cache of compiled kernels, empty at first. Each imports the package,
 fits ``TreeMender()`` on a few rows of 64 attributes and mends some, twice: what the first time takes more than the
-second is compiling, or loading what was compiled. Libraries that the package imports only when it needs them are imported
-beforehand, since that is neither. Seconds elapsed and of processor are printed for both; with
-``--kernels`` also each kernel's seconds of compiling (helpers that are compiled on the way included).
+second is compiling, or loading what was compiled. Libraries that the package imports only when it needs them are
+imported beforehand, since that is neither. Seconds elapsed and of processor are printed for both; with ``--kernels``
+also each kernel's seconds of compiling (helpers that are compiled on the way included).
 """
 
 from __future__ import annotations

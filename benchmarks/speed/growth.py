@@ -97,6 +97,7 @@ def measured(rounds: int) -> list[tuple[object, ...]]:
 
 def draw(lines: list[tuple[object, ...]], path: Path) -> None:
     from matplotlib.figure import Figure
+    from matplotlib.ticker import LogLocator
 
     figure = Figure(figsize=(13, 6.5), layout="constrained")
     axes = figure.subplots(2, 3).ravel()
@@ -106,10 +107,14 @@ def draw(lines: list[tuple[object, ...]], path: Path) -> None:
             points = [(line[column], line[seconds]) for line in lines if line[:2] == (name, varied)]
             axis.plot(*zip(*points, strict=True), marker="o", label=name)
         axis.set(xlabel=varied, ylabel=FIELDS[seconds])
-        if varied != "depth":
+        if varied in ("depth", "threads"):
+            axis.set(ylim=(0, None), xticks=VARIED[varied])
+        else:
             axis.set(xscale="log", yscale="log", xticks=VARIED[varied])
             axis.set_xticklabels([str(size) for size in VARIED[varied]])
             axis.minorticks_off()
+            axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            axis.yaxis.set_major_formatter("{x:g}")
     axes[0].legend()
     for name in ("once", "twice"):
         task = f"left out, alpha 0.75, pairs {name}"

@@ -11,13 +11,13 @@ so a row's evidence has the same bits in any batch.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from treemend.kernels.flags import called, inlined, kernel
+from treemend.kernels.quick_math import exponential, logarithm
 from treemend.kernels.scan_arrays import PANEL, ScanModel, ScanSpace
 from treemend.kernels.suspect_lanes import (
     SUSPECTS,
@@ -28,8 +28,6 @@ from treemend.kernels.suspect_lanes import (
     no_lanes,
     store_lanes,
 )
-
-NEGLIGIBLE = -40.0
 
 
 @kernel
@@ -45,12 +43,14 @@ def scan_rows(
 ) -> None:
     """Fill ``evidence``, ``window`` and ``component``, all (rows, 3), and ``log_density`` (rows) of the whole rows."""
     n_rows, d = described.shape
-    away, force, whole, quadratic, full, terms, loudest = space
+    away, force, whole, quadratic, full, terms, loudest, form, sums, nobody = space
     n_blocks = len(whole)
     for k in range(len(model.centre)):
         _away_and_force(described, model.centre[k], model.precision[k], away, force, whole)
         for block in range(n_blocks):
-            _add_whole(k, model.whole_level[k], whole[block], d, model.tail, full[block])
+            for lane in range(SUSPECTS):
+                form[lane] = np.float64(whole[block, lane])
+            _take_in(k, model.whole_level[k], d, model.tail, form, full[block, 0], full[block, 1], nobody)
         for chain in range(len(model.panel_start)):
             first, last = model.window_start[chain], model.window_start[chain + 1]
             order = model.order[model.chain_start[chain] : model.chain_start[chain + 1]]
@@ -60,21 +60,25 @@ def scan_rows(
                 _squares_along(model.given_rest[k], start, force[block], order, ends, quadratic[0, first:last])
                 _squares_along(model.alone[k], start, away[block], order, ends, quadratic[1, first:last])
                 _sums_along(force[block], order, ends, quadratic[2, first:last])
-                _add_terms(k, first, last, d, model, whole[block], quadratic, terms[block], loudest[block])
+                _add_terms(k, first, last, d, model, whole[block], quadratic, form, terms[block], loudest[block])
     for block in range(n_blocks):
-        for lane in range(min(SUSPECTS, n_rows - block * SUSPECTS)):
-            row = block * SUSPECTS + lane
-            log_density[row] = full[block, 0, lane] + math.log(full[block, 1, lane])
+        first_row = block * SUSPECTS
+        n_here = min(SUSPECTS, n_rows - first_row)
+        _log_sums(full[block, 0], full[block, 1], form)
+        for lane in range(n_here):
+            log_density[first_row + lane] = form[lane]
+        if len(model.panel_start) > 0:
             _choose(
-                lane,
+                n_here,
                 model,
-                stretch[row],
-                log_density[row],
+                stretch[first_row : first_row + n_here],
+                form,
                 terms[block],
                 loudest[block],
-                evidence[row],
-                window[row],
-                component[row],
+                sums,
+                evidence[first_row : first_row + n_here],
+                window[first_row : first_row + n_here],
+                component[first_row : first_row + n_here],
             )
 
 
@@ -174,33 +178,36 @@ def _sums_along(
         window = _note_end(total, j + 1, ends, window, out)
 
 
-@inlined
-def _student(level: float, quadratic: float, dimension: int, tail: float) -> float:
-    return level - 0.5 * (tail + dimension) * math.log(1.0 + quadratic / tail)
-
-
-@inlined
-def _add_to_sum(k: int, term: float, running: NDArray[np.float64], lane: int) -> bool:
-    """Take the term of component k into a running log-sum-exp; say whether it is the largest so far."""
-    if k == 0:
-        running[0, lane], running[1, lane] = term, 1.0
-        return True
-    gap = term - running[0, lane]
-    if gap > 0:
-        running[1, lane] = 1.0 + (running[1, lane] * math.exp(-gap) if -gap > NEGLIGIBLE else 0.0)
-        running[0, lane] = term
-        return True
-    if gap > NEGLIGIBLE:
-        running[1, lane] += math.exp(gap)
-    return False
-
-
-@inlined
-def _add_whole(
-    k: int, level: float, whole: NDArray[np.float32], d: int, tail: float, full: NDArray[np.float64]
+@called
+def _take_in(
+    k: int,
+    level: float,
+    dimension: int,
+    tail: float,
+    quadratic: NDArray[np.float64],
+    largest: NDArray[np.float64],
+    total: NDArray[np.float64],
+    loudest: NDArray[np.float64],
 ) -> None:
-    for lane in range(SUSPECTS):
-        _add_to_sum(k, _student(level, np.float64(whole[lane]), d, tail), full, lane)
+    """Take component k's log density at ``SUSPECTS`` quadratic forms into running log-sum-exps, and note if it is largest.
+
+    Short loops without branches over a few short arrays: the compiler turns them into vector instructions. In one loop
+    the instructions of few lanes would wait for each other. ``quadratic`` is overwritten.
+    """
+    half = 0.5 * (tail + dimension)
+    for lane in range(len(quadratic)):
+        quadratic[lane] = level - half * logarithm(1.0 + quadratic[lane] / tail)
+    for lane in range(len(quadratic)):
+        term, before, sum_before = quadratic[lane], largest[lane], total[lane]
+        gap = term - before
+        smaller = exponential(-abs(gap))
+        louder = 1.0 if gap > 0.0 else 0.0
+        quieter = 1.0 - louder
+        # Choices as products: a choice between what was there and something new would become a masked store, slow on
+        # some machines.
+        largest[lane] = before * quieter + term * louder
+        total[lane] = (sum_before + smaller) * quieter + (1.0 + sum_before * smaller) * louder
+        loudest[lane] = loudest[lane] * quieter + k * louder
 
 
 @called
@@ -212,58 +219,70 @@ def _add_terms(
     model: ScanModel,
     whole: NDArray[np.float32],
     quadratic: NDArray[np.float32],
+    form: NDArray[np.float64],
     terms: NDArray[np.float64],
-    loudest: NDArray[np.int64],
+    loudest: NDArray[np.float64],
 ) -> None:
     """Take component k's log densities of a chain's windows, their rests and their shifted rows into the sums."""
+    tail = model.tail
     for v in range(first, last):
         size = model.size[v]
         for lane in range(SUSPECTS):
-            row = np.float64(whole[lane])
-            rest = max(row - quadratic[0, v, lane], 0.0)
-            if _add_to_sum(k, _student(model.rest_level[k, v], rest, d - size, model.tail), terms[0, v], lane):
-                loudest[0, v, lane] = k
-            _add_to_sum(
-                k,
-                _student(model.alone_level[k, v], np.float64(quadratic[1, v, lane]), size, model.tail),
-                terms[1, v],
-                lane,
-            )
+            form[lane] = max(np.float64(whole[lane]) - np.float64(quadratic[0, v, lane]), 0.0)
+        _take_in(k, model.rest_level[k, v], d - size, tail, form, terms[0, v, 0], terms[0, v, 1], loudest[0, v])
+        for lane in range(SUSPECTS):
+            form[lane] = np.float64(quadratic[1, v, lane])
+        _take_in(k, model.alone_level[k, v], size, tail, form, terms[1, v, 0], terms[1, v, 1], loudest[1, v])
+        gain = model.shift_gain[k, v]
+        for lane in range(SUSPECTS):
             pull = np.float64(quadratic[2, v, lane])
-            left = max(row - model.shift_gain[k, v] * pull * pull, 0.0)
-            if _add_to_sum(k, _student(model.shifted_level[k, v], left, d, model.tail), terms[2, v], lane):
-                loudest[2, v, lane] = k
+            form[lane] = max(np.float64(whole[lane]) - gain * pull * pull, 0.0)
+        _take_in(k, model.shifted_level[k, v], d, tail, form, terms[2, v, 0], terms[2, v, 1], loudest[2, v])
+
+
+@called
+def _log_sums(largest: NDArray[np.float64], total: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+    for lane in range(len(out)):
+        out[lane] = largest[lane] + logarithm(total[lane])
 
 
 @called
 def _choose(
-    lane: int,
+    n_here: int,
     model: ScanModel,
     stretch: NDArray[np.float64],
-    whole: float,
+    whole: NDArray[np.float64],
     terms: NDArray[np.float64],
-    loudest: NDArray[np.int64],
+    loudest: NDArray[np.float64],
+    sums: NDArray[np.float64],
     evidence: NDArray[np.float64],
     window: NDArray[np.int64],
     component: NDArray[np.int64],
 ) -> None:
-    """Find the window with the most evidence for each explanation, the first of equals."""
-    for e in range(3):
-        evidence[e] = -np.inf
+    """Find for each row the window with the most evidence for each explanation, the first of equals."""
+    rest, alone, shifted, stretched = sums[0], sums[1], sums[2], sums[3]
+    evidence[:] = -np.inf
     for chain in range(len(model.panel_start)):
         place = model.chain_start[chain]
-        stretched = 0.0
+        for lane in range(n_here):
+            stretched[lane] = 0.0
         for v in range(model.window_start[chain], model.window_start[chain + 1]):
             while place < model.chain_start[chain] + model.size[v]:
-                stretched += stretch[model.order[place]]
+                for lane in range(n_here):
+                    stretched[lane] += stretch[lane, model.order[place]]
                 place += 1
-            rest = terms[0, v, 0, lane] + math.log(terms[0, v, 1, lane])
-            alone = terms[1, v, 0, lane] + math.log(terms[1, v, 1, lane])
-            shifted = terms[2, v, 0, lane] + math.log(terms[2, v, 1, lane])
-            given_rest = whole - rest
-            for e in range(3):
-                value = stretched - given_rest if e == 0 else (alone - given_rest if e == 1 else shifted - whole)
-                if value > evidence[e]:
-                    evidence[e] = value
-                    window[e] = v
-                    component[e] = loudest[0 if e < 2 else 2, v, lane]
+            _log_sums(terms[0, v, 0], terms[0, v, 1], rest)
+            _log_sums(terms[1, v, 0], terms[1, v, 1], alone)
+            _log_sums(terms[2, v, 0], terms[2, v, 1], shifted)
+            for lane in range(n_here):
+                given_rest = whole[lane] - rest[lane]
+                for e in range(3):
+                    value = (
+                        stretched[lane] - given_rest
+                        if e == 0
+                        else (alone[lane] - given_rest if e == 1 else shifted[lane] - whole[lane])
+                    )
+                    if value > evidence[lane, e]:
+                        evidence[lane, e] = value
+                        window[lane, e] = v
+                        component[lane, e] = np.int64(loudest[0 if e < 2 else 2, v, lane])

@@ -25,6 +25,7 @@ HALF = LANES // 2
 
 __all__ = [
     "add",
+    "add_multiple",
     "add_square",
     "assign",
     "entry",
@@ -207,6 +208,16 @@ def add_square(typing_context: Any, total: Any, lanes: Any) -> Any:
         return builder.fadd(values[0], product, flags=("contract",))
 
     return _value_pair(total), emit
+
+
+@operation
+def add_multiple(typing_context: Any, total: Any, number: Any, lanes: Any) -> Any:
+    """Return ``total + number * lanes``, one number for all lanes, rounded twice."""
+
+    def emit(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return builder.fadd(values[0], builder.fmul(_spread(builder, values[1]), values[2]))
+
+    return total(total, total.dtype, lanes), emit
 
 
 @operation

@@ -12,6 +12,7 @@ from treemend.kernels.packing import LANES
 
 __all__ = [
     "add",
+    "add_multiple",
     "add_square",
     "assign",
     "entry",
@@ -81,3 +82,7 @@ def minimum(first: Lanes, second: Lanes) -> Lanes:
 
 def maximum(first: Lanes, second: Lanes) -> Lanes:
     return np.maximum(first, second)
+
+
+def add_multiple(total: Lanes, number: float, lanes: Lanes) -> Lanes:
+    return np.asarray(total + number * lanes)

@@ -3,6 +3,9 @@
 Enters: float64 lane blocks, rows, and which attributes of each row are to be trusted. Leaves: the nearest
 reference rows by Euclidean distance over those attributes, summed in the order of the attributes (section
 10 of the method, donors by all clean attributes).
+
+Many neighbours are asked for, some hundreds: they are collected as they come, the farther half is dropped when twice as
+many have come, and what is left is sorted in the end. To keep a long list in order costs more than the distances do.
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ from treemend.kernels.lanes import (
     zeros_like_row,
 )
 from treemend.kernels.packing import LANES
-from treemend.kernels.shortlist import insert
+from treemend.kernels.shortlist import select_pairs, sort_pairs
 from treemend.kernels.workspace import floats, integers
 
 ATTRIBUTES_BETWEEN_TESTS = 32
@@ -42,6 +45,8 @@ def neighbors_on_observed(
     """Fill ``distances`` and ``indices`` (rows, K)."""
     n_blocks, width, _ = exact.shape
     length = distances.shape[1]
+    room = 2 * length + LANES
+    near, who = floats(room), integers(room)
     sums = floats(exact.shape[2])
     used = integers(width)
     for row in range(rows.shape[0]):
@@ -49,8 +54,7 @@ def neighbors_on_observed(
         for k in range(width):
             used[n_used] = k
             n_used += observed[row, k]
-        distances[row] = np.inf
-        indices[row] = -1
+        count = 0
         bound = np.inf
         for block in range(n_blocks):
             total = zeros_like_row(sums)
@@ -68,9 +72,17 @@ def neighbors_on_observed(
             while mask != 0:
                 lane = lowest_bit(mask)
                 mask &= mask - 1
-                distance = math.sqrt(sums[lane])
                 index = block * LANES + lane
-                if distance < distances[row, -1] and index != skipped[row]:
-                    insert(distances, indices, row * length, (row + 1) * length, distance, index)
-                    # Two squares may share a root, so the bound on squares is a little generous.
-                    bound = distances[row, -1] * distances[row, -1] * (1 + 1e-15) + 1e-300
+                near[count], who[count] = math.sqrt(sums[lane]), index
+                count += sums[lane] < np.inf and index != skipped[row]
+            if count > room - LANES:
+                select_pairs(near, who, count, length)
+                count = length
+                # Two squares may share a root, so the bound on squares is a little generous.
+                bound = near[length - 1] * near[length - 1] * (1 + 1e-15) + 1e-300
+        if count > length:
+            select_pairs(near, who, count, length)
+        sort_pairs(near, who, min(count, length))
+        for place in range(length):
+            distances[row, place] = near[place] if place < count else np.inf
+            indices[row, place] = who[place] if place < count else -1

@@ -15,7 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treemend.kernels.exact import shell_sort
-from treemend.kernels.flags import called, kernel
+from treemend.kernels.flags import called, inlined, kernel
+from treemend.kernels.lanes import add_multiple, load, store
+from treemend.kernels.packing import LANES
 from treemend.kernels.shortlist import insert
 from treemend.kernels.workspace import flags, float_table, floats, integers, zero_floats
 
@@ -95,28 +97,45 @@ def attribute_weights(
     return weights
 
 
+@inlined
+def whole_lanes(count: int) -> int:
+    """Return how many numbers fill whole vectors, at least ``count``."""
+    return -(-count // LANES) * LANES
+
+
+@inlined
+def add_to_line(table: Floats, line: int, first: int, last: int, number: float, numbers: Floats) -> None:
+    """Add a multiple of ``numbers`` to a line of a table, in the vectors that hold columns ``first`` to ``last``."""
+    for place in range(first // LANES * LANES, last + 1, LANES):
+        at = line * table.shape[1] + place
+        store(table, at, add_multiple(load(table, at), number, load(numbers, place)))
+
+
 @called
 def ridge_weights(gram: Floats, ridge: float) -> Floats:
-    """Return weights w summing to 1 that minimise ``w' gram w + ridge * mean(diagonal) * w' w``."""
+    """Return weights w summing to 1 that minimise ``w' gram w + ridge * mean(diagonal) * w' w``.
+
+    Of ``gram`` the lower triangle is read. A column of the factor is taken off all lines at once, so that no number waits
+    for the one before; ``column`` is 0 up to the diagonal, where lines are finished.
+    """
     size = gram.shape[0]
-    factor = float_table(size, size)
+    factor = float_table(size, gram.shape[1])
+    column = zero_floats(gram.shape[1])
     added = 1e-12
     for i in range(size):
-        for j in range(size):
+        added += ridge * gram[i, i] / size
+        for j in range(gram.shape[1]):
             factor[i, j] = gram[i, j]
     for i in range(size):
-        added += ridge * gram[i, i] / size
-    for i in range(size):
         factor[i, i] += added
-    for j in range(size):
-        for k in range(j):
-            factor[j, j] -= factor[j, k] * factor[j, k]
-        factor[j, j] = math.sqrt(max(factor[j, j], 1e-300))
-        for i in range(j + 1, size):
-            total = 0.0
-            for k in range(j):
-                total += factor[i, k] * factor[j, k]
-            factor[i, j] = (factor[i, j] - total) / factor[j, j]
+    for k in range(size):
+        column[k] = 0.0
+        factor[k, k] = math.sqrt(max(factor[k, k], 1e-300))
+        for i in range(k + 1, size):
+            factor[i, k] /= factor[k, k]
+            column[i] = factor[i, k]
+        for i in range(k + 1, size):
+            add_to_line(factor, i, k + 1, i, -factor[i, k], column)
     weights = floats(size)
     for i in range(size):
         weights[i] = 1.0
@@ -137,12 +156,12 @@ def ridge_weights(gram: Floats, ridge: float) -> Floats:
 
 @called
 def weighted_gram(reference: Floats, donors: Integers, row: Floats, usable: Flags, weights: Floats) -> Floats:
-    """Return the products of the donors' weighted differences from the row."""
+    """Return the products of the donors' weighted differences from the row, in the lower triangle of padded lines."""
     size = donors.size
-    gram = float_table(size, size)
-    difference = floats(size)
+    gram = float_table(size, whole_lanes(size))
+    difference = zero_floats(gram.shape[1])
     for a in range(size):
-        for b in range(size):
+        for b in range(gram.shape[1]):
             gram[a, b] = 0.0
     for k in range(row.size):
         if not usable[k]:
@@ -151,10 +170,20 @@ def weighted_gram(reference: Floats, donors: Integers, row: Floats, usable: Flag
         for a in range(size):
             difference[a] = root * (reference[donors[a], k] - row[k])
         for a in range(size):
-            scaled = difference[a]
-            for b in range(size):
-                gram[a, b] += scaled * difference[b]
+            add_to_line(gram, a, 0, a, difference[a], difference)
     return gram
+
+
+@called
+def marked_places(marked: Flags) -> Integers:
+    """Return the places of the marked attributes."""
+    places = integers(marked.size)
+    count = 0
+    for k in range(marked.size):
+        if marked[k]:
+            places[count] = k
+            count += 1
+    return places[:count]
 
 
 @called
@@ -166,14 +195,29 @@ def nearest_by_weight(
     distances, nearest = floats(count), integers(count)
     for place in range(count):
         distances[place], nearest[place] = np.inf, candidates[place]
-    for place in range(candidates.size):
-        distance = 0.0
-        for k in range(row.size):
-            if usable[k]:
-                gap = reference[candidates[place], k] - row[k]
-                distance += weights[k] * gap * gap
-        if distance < distances[-1]:
-            insert(distances, nearest, 0, count, distance, candidates[place])
+    used = marked_places(usable)
+    last = candidates.size - 1
+    # Four at a time: the additions of one would wait for each other.
+    for first in range(0, candidates.size, 4):
+        four = (
+            candidates[first],
+            candidates[min(first + 1, last)],
+            candidates[min(first + 2, last)],
+            candidates[min(first + 3, last)],
+        )
+        sum_0, sum_1, sum_2, sum_3 = 0.0, 0.0, 0.0, 0.0
+        for k in used:
+            weight, value = weights[k], row[k]
+            gap_0, gap_1 = reference[four[0], k] - value, reference[four[1], k] - value
+            gap_2, gap_3 = reference[four[2], k] - value, reference[four[3], k] - value
+            sum_0 += weight * gap_0 * gap_0
+            sum_1 += weight * gap_1 * gap_1
+            sum_2 += weight * gap_2 * gap_2
+            sum_3 += weight * gap_3 * gap_3
+        sums = (sum_0, sum_1, sum_2, sum_3)
+        for j in range(min(4, candidates.size - first)):
+            if sums[j] < distances[-1]:
+                insert(distances, nearest, 0, count, sums[j], four[j])
     return nearest
 
 
@@ -190,18 +234,6 @@ def combined_weights(gram: Floats, ridge: float, share: float, n_nearest: int) -
     for a in range(nearest):
         combination[a] += share / nearest
     return combination
-
-
-@called
-def marked_places(marked: Flags) -> Integers:
-    """Return the places of the marked attributes."""
-    places = integers(marked.size)
-    count = 0
-    for k in range(marked.size):
-        if marked[k]:
-            places[count] = k
-            count += 1
-    return places[:count]
 
 
 @called

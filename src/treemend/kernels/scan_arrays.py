@@ -49,7 +49,10 @@ class ScanSpace(NamedTuple):
     # Running log-sum-exp over the components: the largest term, and the sum relative to it.
     full: NDArray[np.float64]  # B x 2
     terms: NDArray[np.float64]  # B x 3 x V x 2
-    loudest: NDArray[np.int64]  # B x 3 x V
+    loudest: NDArray[np.float64]  # B x 3 x V: the component of the largest term
+    form: NDArray[np.float64]
+    sums: NDArray[np.float64]  # 4
+    nobody: NDArray[np.float64]
 
 
 def scan_space(n_rows: int, model: ScanModel) -> ScanSpace:
@@ -61,7 +64,17 @@ def scan_space(n_rows: int, model: ScanModel) -> ScanSpace:
         np.empty((n_blocks, d + PANEL, SUSPECTS), np.float32),
         np.empty((n_blocks, SUSPECTS), np.float32),
         np.empty((3, n_windows, SUSPECTS), np.float32),
-        np.empty((n_blocks, 2, SUSPECTS)),
-        np.empty((n_blocks, 3, n_windows, 2, SUSPECTS)),
-        np.zeros((n_blocks, 3, n_windows, SUSPECTS), np.int64),
+        _empty_sums(n_blocks),
+        _empty_sums(n_blocks, 3, n_windows),
+        np.zeros((n_blocks, 3, n_windows, SUSPECTS)),
+        np.empty(SUSPECTS),
+        np.empty((4, SUSPECTS)),
+        np.zeros(SUSPECTS),
     )
+
+
+def _empty_sums(*shape: int) -> NDArray[np.float64]:
+    """Return log-sum-exps of nothing: whatever comes first is larger."""
+    sums = np.zeros((*shape, 2, SUSPECTS))
+    sums[..., 0, :] = -1e300
+    return sums

@@ -7,6 +7,7 @@ change a result.
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from collections.abc import Callable
@@ -26,15 +27,21 @@ def thread_count(n_jobs: int | None) -> int:
     ``None`` means every core this process may use, but one inside a joblib or Dask worker, whose siblings
     use the other cores. Integers mean what they mean in joblib: -1 is all cores, -2 all but one.
     """
-    import joblib
-
     if n_jobs is None:
-        return 1 if _inside_a_worker() else int(joblib.cpu_count())
+        return 1 if _inside_a_worker() else _n_cores()
     if n_jobs == 0:
         raise ValueError("n_jobs must be a positive or negative integer or None, got 0; -1 uses every core.")
     if n_jobs < 0:
-        return max(1, int(joblib.cpu_count()) + 1 + n_jobs)
+        return max(1, _n_cores() + 1 + n_jobs)
     return n_jobs
+
+
+@functools.cache
+def _n_cores() -> int:
+    """Return how many cores this process may use; to find out takes as long as judging some rows."""
+    import joblib
+
+    return int(joblib.cpu_count())
 
 
 def _inside_a_worker() -> bool:
