@@ -190,6 +190,7 @@ _TABLES: dict[str, Callable[[Settings], Iterator[str]]] = {
     "scatter": _scatter,
     "table_2": _table_2,
     "accuracies": page_table_1.accuracies,
+    "methods": page_table_1.methods,
     "readings": page_table_1.readings,
     "repeats": page_table_1.repeats,
 }
