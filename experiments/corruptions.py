@@ -14,23 +14,31 @@ _SIDE = 16
 _SIDES = (5, 11)
 
 
-def overwrite_stretches(rows: Rows, rng: np.random.Generator) -> Rows:
-    """Overwrite in every row one stretch of 10 to 50 % of the attributes."""
+def overwrite_stretches(rows: Rows, rng: np.random.Generator, longest: float = 0.5) -> Rows:
+    """Overwrite in every row one stretch of attributes.
+
+    Parameters
+    ----------
+    rows : ndarray, rows x attributes
+    rng : Generator
+    longest : float
+        Largest share of the attributes; lengths from a tenth of them to this share are equally likely.
+    """
     corrupted = rows.copy()
     n_features = rows.shape[1]
-    shortest, longest = int(np.ceil(0.1 * n_features)), int(np.floor(0.5 * n_features))
+    shortest_width, longest_width = int(np.ceil(0.1 * n_features)), int(np.floor(longest * n_features))
     for row in corrupted:
-        width = rng.integers(shortest, longest + 1)
+        width = rng.integers(shortest_width, longest_width + 1)
         start = rng.integers(0, n_features - width + 1)
         row[start : start + width] = rng.random(width)
     return corrupted
 
 
-def overwrite_share_of_rows(rows: Rows, share: float, rng: np.random.Generator) -> Rows:
+def overwrite_share_of_rows(rows: Rows, share: float, rng: np.random.Generator, longest: float = 0.5) -> Rows:
     """Overwrite stretches in a random share of the rows."""
     corrupted = rows.copy()
     chosen = rng.permutation(len(rows))[: round(share * len(rows))]
-    corrupted[chosen] = overwrite_stretches(rows[chosen], rng)
+    corrupted[chosen] = overwrite_stretches(rows[chosen], rng, longest)
     return corrupted
 
 

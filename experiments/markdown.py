@@ -18,5 +18,5 @@ def signed(value: float, digits: int = 1) -> str:
     """Return a number with its sign, a true minus, and nothing for what is not a number."""
     if math.isnan(value):
         return ""
-    text = f"{value:+.{digits}f}"
+    text = f"{value:+z.{digits}f}"
     return text.replace("-", "−")

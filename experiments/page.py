@@ -1,8 +1,8 @@
 """The page ``docs/paper.md``: every figure as a picture, every table beside the published one, every difference told.
 
 Enters: the results folder, and ``page_template.md``, which holds the words. Leaves: one Markdown file. A place
-``{{name}}`` of the template is filled by the table of that name; a section whose line ``<!-- needs: file -->`` names a
-file that is not there says so instead.
+``{{name}}`` or ``{{name argument}}`` of the template is filled by the table or the words of that name; a section whose
+line ``<!-- needs: file -->`` names a file that is not there says so instead.
 """
 
 import json
@@ -47,9 +47,8 @@ def _filled(section: str, settings: Settings, folder: str) -> str:
         name, argument = place.groups()
         if name == "picture":
             return f"{folder}/{argument}.png"
-        if argument:
-            return page_table_1.verdict(settings, argument)
-        return "\n".join(_TABLES[name](settings))
+        lines = _TABLES_OF[name](settings, argument) if argument else _TABLES[name](settings)
+        return "\n".join(lines)
 
     return _PLACE.sub(fill, _NEEDS.sub("", section))
 
@@ -190,9 +189,16 @@ _TABLES: dict[str, Callable[[Settings], Iterator[str]]] = {
     "quality": _quality,
     "scatter": _scatter,
     "table_2": _table_2,
-    "clean": page_table_1.clean_half,
-    "five_percent": page_table_1.five_percent_half,
     "accuracies": page_table_1.accuracies,
+    "methods": page_table_1.methods,
     "readings": page_table_1.readings,
     "repeats": page_table_1.repeats,
+}
+_TABLES_OF: dict[str, Callable[[Settings, str], Iterator[str]]] = {
+    "agreement": page_table_1.agreement,
+    "before_repair": page_table_1.before_repair,
+    "clean": page_table_1.clean_half,
+    "counts": page_table_1.counts,
+    "five_percent": page_table_1.five_percent_half,
+    "verdict": page_table_1.verdict,
 }

@@ -1,13 +1,14 @@
 """Table 1: how much of the accuracy that corruption took from a linear SVM comes back, on eleven sets.
 
 Eleven random splits of each set: 2/3 reference (at most 1000 rows), the rest test (at most 500). One stretch of every
-test row is overwritten. Split 1 chooses parameters, by each of the `readings`; the other ten count. `compute` leaves
-``table_1_cells.csv``, the accuracy of every method at every place of the grid that some reading or its neighbours need,
-and ``table_1.csv`` and ``table_1_readings.csv``, what follows from it. `draw` leaves ``table_1.png``.
+test row is overwritten, of the same splits once by the text's lengths and once by milder ones. Split 1 chooses
+parameters, by each of the `readings`; the other ten count. `compute` leaves ``table_1_cells.csv``, the accuracy of
+every method at every place of the grid that some reading or its neighbours need, and ``table_1.csv`` and
+``table_1_readings.csv``, what follows from it. `draw` leaves ``table_1.png`` and ``table_1_milder.png``.
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -18,7 +19,17 @@ from sklearn.svm import SVC
 
 from experiments import datasets, table_1_summary
 from experiments.corruptions import overwrite_share_of_rows, overwrite_stretches
-from experiments.readings import ALPHAS, C_GRID, DEFAULT_C, MAIN, READINGS, TAUS, Cell, Choice, choose
+from experiments.readings import (
+    ALPHAS,
+    C_GRID,
+    DEFAULT_C,
+    LITERAL,
+    MAIN,
+    STRETCHES,
+    Choice,
+    choose,
+    readings_of,
+)
 from experiments.recording import Row, Settings, Work
 from experiments.segment_baseline import SegmentBaseline
 from treemend import TreeMender
@@ -34,18 +45,25 @@ _QUICK_SETS = ("wdbc",)
 
 def compute(settings: Settings) -> None:
     """Measure all sets that can be had, and say which cannot."""
-    sets = list(_available(settings))
+    cases = [(dataset, name, longest) for dataset, name in _available(settings) for longest in STRETCHES]
     counting = range(2, 4 if settings.quick else SPLITS + 1)
-    work = Work("table_1_cells", settings, len(sets) * (1 + len(counting)))
-    first = work.do({f"{name} 1": partial(_split_1, dataset, name, settings) for dataset, name in sets})
+    work = Work("table_1_cells", settings, len(cases) * (1 + len(counting)))
+    first = work.do(
+        {f"{name} {longest} 1": partial(_split_1, dataset, name, longest, settings) for dataset, name, longest in cases}
+    )
     choices = {
-        name: {reading.title: choose(reading, table_1_summary.accuracies_of(rows)) for reading in READINGS}
-        for (_, name), rows in zip(sets, first.values(), strict=True)
+        (name, longest): {
+            reading.title: choose(reading, table_1_summary.accuracies_of(first[f"{name} {longest} 1"]))
+            for reading in readings_of(longest)
+        }
+        for _, name, longest in cases
     }
     work.do(
         {
-            f"{name} {number}": partial(_counting_split, dataset, name, number, choices[name], settings)
-            for dataset, name in sets
+            f"{name} {longest} {number}": partial(
+                _counting_split, dataset, name, number, choices[name, longest], settings
+            )
+            for dataset, name, longest in cases
             for number in counting
         }
     )
@@ -67,8 +85,8 @@ class Split:
     labels: NDArray[np.int64]
 
 
-def make_split(dataset: datasets.Dataset, number: int, settings: Settings) -> Split:
-    """Draw split ``number`` of a set; the draw depends on the seed, the set and the number only."""
+def make_split(dataset: datasets.Dataset, number: int, settings: Settings, longest: float = LITERAL) -> Split:
+    """Draw split ``number`` of a set; who is in which part depends on the seed, the set and the number only."""
     position = datasets.TABLE_1_SETS.index(dataset.name)
     rng = np.random.default_rng([settings.seed, position, number])
     drawn = rng.permutation(len(dataset.X))
@@ -76,10 +94,10 @@ def make_split(dataset: datasets.Dataset, number: int, settings: Settings) -> Sp
         drawn = drawn[:_QUICK_ROWS]
     cut = round(len(drawn) * 2 / 3)
     reference, test = drawn[:cut][:1000], drawn[cut:][:500]
-    corrupted = overwrite_stretches(dataset.X[test], rng)
+    corrupted = overwrite_stretches(dataset.X[test], rng, longest)
     clean = dataset.X[reference]
     return Split(
-        reference={"clean": clean, "5 %": overwrite_share_of_rows(clean, 0.05, rng)},
+        reference={"clean": clean, "5 %": overwrite_share_of_rows(clean, 0.05, rng, longest)},
         reference_labels=dataset.y[reference],
         true=dataset.X[test],
         corrupted=corrupted,
@@ -99,64 +117,55 @@ def _available(settings: Settings) -> Iterator[tuple[datasets.Dataset, str]]:
             yield datasets.without_repeated_rows(dataset), "svmguide3 without repeats"
 
 
-def _split_1(dataset: datasets.Dataset, name: str, settings: Settings) -> Iterator[Row]:
-    split = make_split(dataset, 0, settings)
-    machines = _machines(split, C_GRID)
+def _split_1(dataset: datasets.Dataset, name: str, longest: float, settings: Settings) -> Iterator[Row]:
+    split = make_split(dataset, 0, settings, longest)
+    readings = readings_of(longest)
+    machines = _machines(split, C_GRID if any(reading.C != "default" for reading in readings) else (DEFAULT_C,))
+    here = {"set": name, "longest": longest, "split": 1}
     for C, machine in machines.items():
         folds = cross_val_score(_machine(C), split.reference["clean"], split.reference_labels, cv=5)
         yield {
-            "set": name,
-            "split": 1,
+            **here,
             "method": "SVM",
             "C": C,
             "true": _percent(machine, split.true, split.labels),
             "cross_validated": float(100 * folds.mean()),
         }
     for alpha in ALPHAS:
-        for root in dict.fromkeys(reading.root for reading in READINGS):
-            for tau in TAUS if root == "continue" else (0.016,):
-                mended = _mended(split, "clean", alpha, tau, root)
-                for row in _rows(split, machines, mended):
-                    yield {
-                        "set": name,
-                        "split": 1,
-                        "reference": "clean",
-                        "method": "TCS-MAP",
-                        **_at(alpha, tau, root),
-                        **row,
-                    }
+        for tau, root in sorted({(tau, reading.root) for reading in readings for tau in reading.taus}):
+            mended = _mended(split, "clean", alpha, tau, root)
+            for row in _rows(split, machines, mended):
+                yield {**here, "reference": "clean", "method": "TCS-MAP", **_at(alpha, tau, root), **row}
 
 
 def _counting_split(
     dataset: datasets.Dataset, name: str, number: int, choices: dict[str, Choice], settings: Settings
 ) -> Iterator[Row]:
-    split = make_split(dataset, number - 1, settings)
+    """Measure what the choices need, all of them made by readings with the same longest stretch."""
+    longest = next(iter(choices.values())).longest
+    split = make_split(dataset, number - 1, settings, longest)
     machines = _machines(split, sorted({choice.C for choice in choices.values()}))
-    main = choices[MAIN]
-    cells = _needed_cells(choices)
+    main = choices[MAIN[longest]]
+    places = _needed_places(choices.values(), main)
     for reference in _REFERENCES:
-        here = {"set": name, "split": number, "reference": reference}
-        for alpha in sorted({cell.alpha for cell in cells}):
-            for tau, root in sorted({(cell.tau, cell.root) for cell in cells if cell.alpha == alpha}):
-                mended = _mended(split, reference, alpha, tau, root)
-                for row in _rows(split, machines, mended):
-                    yield {**here, "method": "TCS-MAP", **_at(alpha, tau, root), **row}
-            if alpha == main.alpha:
-                nearest = _mended(split, reference, alpha, main.tau, main.root, imputation="nearest")
-                for row in _rows(split, {DEFAULT_C: machines[DEFAULT_C]}, nearest):
-                    yield {**here, "method": "TCS-NN", **_at(alpha, main.tau, main.root), **row}
+        here = {"set": name, "longest": longest, "split": number, "reference": reference}
+        for alpha, tau, root in places:
+            mended = _mended(split, reference, alpha, tau, root)
+            for row in _rows(split, machines, mended):
+                yield {**here, "method": "TCS-MAP", **_at(alpha, tau, root), **row}
+        nearest = _mended(split, reference, main.alpha, main.tau, main.root, imputation="nearest")
+        for row in _rows(split, {DEFAULT_C: machines[DEFAULT_C]}, nearest):
+            yield {**here, "method": "TCS-NN", **_at(main.alpha, main.tau, main.root), **row}
         for n_segments in (4, 16):
             baseline = SegmentBaseline(n_segments).fit(split.reference[reference], split.corrupted)
             for row in _rows(split, {DEFAULT_C: machines[DEFAULT_C]}, baseline.repaired(main.tau)):
                 yield {**here, "method": f"{n_segments}-NN", **_at(1.0, main.tau, "none"), **row}
 
 
-def _needed_cells(choices: dict[str, Choice]) -> set[Cell]:
-    """Return what the readings chose, and the neighbours in the grid of what the main one chose."""
-    cells = {Cell(choice.alpha, choice.tau, choice.root, DEFAULT_C) for choice in choices.values()}
-    main = choices[MAIN]
-    beside = table_1_summary.neighbouring_choices(main)
-    return cells | {Cell(choice.alpha, choice.tau, choice.root, DEFAULT_C) for choice in beside}
+def _needed_places(choices: Iterable[Choice], main: Choice) -> list[tuple[float, float, str]]:
+    """Return alpha, tau and root rule of the choices and of what is beside the main one in the grid."""
+    needed = (*choices, *table_1_summary.neighbouring_choices(main))
+    return sorted({(choice.alpha, choice.tau, choice.root) for choice in needed})
 
 
 def _rows(split: Split, machines: dict[float, SVC], mended: NDArray[np.float64]) -> Iterator[Row]:

@@ -1,10 +1,11 @@
 """What follows from the cells of Table 1: choices, improvements, differences in standard errors, the picture.
 
-Enters: ``table_1_cells.csv``. Leaves: ``table_1.csv`` (one line a set, reference and method, by the main reading),
-``table_1_readings.csv`` (one line a reading and set) and ``table_1.png``.
+Enters: ``table_1_cells.csv``. Leaves: ``table_1.csv`` (one line a set, reference and method, by the main reading of
+either stretches), ``table_1_readings.csv`` (one line a reading and set), ``table_1.png`` and ``table_1_milder.png``.
 """
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from experiments.datasets import TABLE_1_SETS, TITLES
 from experiments.drawing import BLUE, GREY, ORANGE, new_figure, open_frame, save
 from experiments.published import METHODS, TABLE_1, WITHIN_STANDARD_ERRORS, Value
-from experiments.readings import ALPHAS, MAIN, READINGS, TAUS, Accuracies, Cell, Choice, choose
+from experiments.readings import ALPHAS, LITERAL, MAIN, MILDER, READINGS, TAUS, Accuracies, Cell, Choice, choose
 from experiments.recording import Row, Settings, read_rows, write_rows
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["accuracies_of", "difference", "draw", "improvement", "neighbouring_choices", "neighbours", "summarise"]
 
 REFERENCES = ("clean", "5 %")
+PICTURES = {LITERAL: "table_1", MILDER: "table_1_milder"}
 _PALE = "#BBD7EA"
 
 
@@ -33,7 +35,8 @@ def summarise(settings: Settings) -> None:
         for name in names
     }
     write_rows(
-        settings.results / "table_1.csv", [line for name in names for line in _lines(cells, name, choices[name][MAIN])]
+        settings.results / "table_1.csv",
+        [line for title in MAIN.values() for name in names for line in _lines(cells, name, choices[name][title])],
     )
     write_rows(
         settings.results / "table_1_readings.csv",
@@ -46,7 +49,7 @@ def accuracies_of(rows: Sequence[Row]) -> Accuracies:
     machines = [row for row in rows if row["method"] == "SVM"]
     return Accuracies(
         mended={
-            Cell(row["alpha"], row["tau"], row["root"], row["C"]): row["mended"]
+            Cell(row["alpha"], row["tau"], row["root"], row["C"], row["longest"]): row["mended"]
             for row in rows
             if row["method"] == "TCS-MAP"
         },
@@ -87,12 +90,13 @@ def difference(ours: Value, published: Value) -> float:
 
 
 def draw(settings: Settings) -> None:
-    """Draw TCS-MAP's improvement, published and ours, one panel a reference."""
-    rows = [
-        row
-        for row in read_rows(settings.results / "table_1.csv")
-        if row["method"] == "TCS-MAP" and row["set"] in TABLE_1
-    ]
+    """Draw TCS-MAP's improvement, published and ours: one picture a length of the stretches, one panel a reference."""
+    rows = [row for row in read_rows(settings.results / "table_1.csv") if row["set"] in TABLE_1]
+    for longest, name in PICTURES.items():
+        _draw(_of(rows, longest=longest, method="TCS-MAP"), settings.results / f"{name}.png")
+
+
+def _draw(rows: Sequence[Row], path: Path) -> None:
     figure, panels = new_figure(9.2, 4.6, columns=2)
     for ax, reference in zip(panels, REFERENCES, strict=True):
         own = [row for row in rows if row["reference"] == reference]
@@ -134,7 +138,7 @@ def draw(settings: Settings) -> None:
         open_frame(ax)
     panels[1].set_yticklabels([])
     _explain(figure)
-    save(figure, settings.results / "table_1.png")
+    save(figure, path)
 
 
 def _explain(figure: "Figure") -> None:
@@ -148,7 +152,8 @@ def _explain(figure: "Figure") -> None:
 
 def _lines(cells: Sequence[Row], name: str, choice: Choice) -> Iterator[Row]:
     for reference in REFERENCES:
-        own = [row for row in _of(cells, set=name, reference=reference, C=choice.C) if row["split"] != 1]
+        fixed = {"set": name, "reference": reference, "C": choice.C, "longest": choice.longest}
+        own = [row for row in _of(cells, **fixed) if row["split"] != 1]
         beside = [
             improvement(_of(own, method="TCS-MAP", **near._asdict())).mean for near in neighbouring_choices(choice)
         ]
@@ -157,6 +162,7 @@ def _lines(cells: Sequence[Row], name: str, choice: Choice) -> Iterator[Row]:
             rows = _of(own, method=method, tau=choice.tau, **place_in_grid)
             ours = improvement(rows)
             line: Row = {
+                "longest": choice.longest,
                 "set": name,
                 "reference": reference,
                 "method": method,

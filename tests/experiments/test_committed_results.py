@@ -9,7 +9,14 @@ from experiments.recording import Settings
 import experiments
 
 ROOT = Path(experiments.__file__).resolve().parents[1]
-KNOWN_MISSES = ("5 % reference: TCS-MAP within 2", "the better of TCS-MAP and TCS-NN above both")
+LITERAL, MILDER = "stretches of 10 to 50 %, as the text says", "stretches of 10 to 30 %"
+KNOWN_MISSES = (
+    f"{LITERAL}, 5 % reference: TCS-MAP within 2",
+    f"{LITERAL}, clean reference: the better of TCS-MAP and TCS-NN above both",
+    f"{MILDER}, clean reference: TCS-MAP above 4-NN",
+    f"{MILDER}, clean reference: TCS-MAP above both",
+    f"{MILDER}, clean reference: the better of TCS-MAP and TCS-NN above both",
+)
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +26,7 @@ def checks():
 
 def test_only_known_expectations_are_missed(checks):
     missed = [check.statement for check in checks if not check.met]
-    assert len(checks) == 10
+    assert len(checks) == 15
     assert len(missed) == len(KNOWN_MISSES)
     assert all(any(known in statement for statement in missed) for known in KNOWN_MISSES)
 

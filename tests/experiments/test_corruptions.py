@@ -1,25 +1,36 @@
 import numpy as np
+import pytest
 from experiments.corruptions import overwrite_share_of_rows, overwrite_squares, overwrite_stretches
 
 
-def test_stretches_cover_ten_to_fifty_per_cent_and_nothing_else_changes():
+@pytest.mark.parametrize(("longest", "widest"), [(0.5, 15), (0.3, 9)])
+def test_stretches_cover_ten_per_cent_to_the_longest_and_nothing_else_changes(longest, widest):
     rng = np.random.default_rng(0)
     rows = np.full((300, 30), 2.0)
-    corrupted = overwrite_stretches(rows, rng)
+    corrupted = overwrite_stretches(rows, rng, longest)
     changed = corrupted != rows
     widths = changed.sum(axis=1)
     assert widths.min() == 3
-    assert widths.max() == 15
+    assert widths.max() == widest
     assert (np.diff(changed.astype(int), axis=1) == 1).sum(axis=1).max() <= 1
     assert corrupted[changed].min() >= 0
     assert corrupted[changed].max() <= 1
     assert np.all(rows == 2.0)
 
 
-def test_a_share_of_rows():
+def test_stretches_are_as_long_as_the_text_says_unless_told_otherwise():
+    rows = np.full((50, 30), 2.0)
+    usual, told = (overwrite_stretches(rows, np.random.default_rng(0), *longest) for longest in ((), (0.5,)))
+    np.testing.assert_array_equal(usual, told)
+
+
+@pytest.mark.parametrize(("longest", "widest"), [(0.5, 10), (0.3, 6)])
+def test_a_share_of_rows(longest, widest):
     rng = np.random.default_rng(0)
-    rows = np.full((200, 20), 2.0)
-    assert (overwrite_share_of_rows(rows, 0.05, rng) != rows).any(axis=1).sum() == 10
+    rows = np.full((2000, 20), 2.0)
+    changed = overwrite_share_of_rows(rows, 0.05, rng, longest) != rows
+    assert changed.any(axis=1).sum() == 100
+    assert changed.sum(axis=1).max() == widest
 
 
 def test_squares_hit_half_of_the_images():

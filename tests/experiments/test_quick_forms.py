@@ -11,7 +11,7 @@ LEFT_BEHIND = {
     "imputation_quality": ("imputation_quality.csv", "imputation_quality.png"),
     "digit_pictures": ("digit_pictures.csv", "digit_pictures.png"),
     "scatter": ("scatter.csv", "scatter_points.csv", "scatter.png"),
-    "table_1": ("table_1_cells.csv", "table_1.csv", "table_1_readings.csv", "table_1.png"),
+    "table_1": ("table_1_cells.csv", "table_1.csv", "table_1_readings.csv", "table_1.png", "table_1_milder.png"),
     "table_2": ("table_2.csv",),
 }
 

@@ -1,18 +1,37 @@
 import numpy as np
 import pytest
 from experiments.published import TABLE_1, Value
-from experiments.readings import ALPHAS, C_GRID, MAIN, READINGS, TAUS, Accuracies, Cell, choose
+from experiments.readings import (
+    ALPHAS,
+    C_GRID,
+    LITERAL,
+    MAIN,
+    MILDER,
+    READINGS,
+    STRETCHES,
+    TAUS,
+    Accuracies,
+    Cell,
+    choose,
+    readings_of,
+)
+from experiments.recording import Settings
 from experiments.segment_baseline import SegmentBaseline
+from experiments.table_1 import make_split
 from experiments.table_1_summary import difference, improvement, neighbours
 
+from experiments import datasets
 
-def seen(best):
+
+def seen(best, best_if_milder=(1.0, 0.001)):
+    bests = {LITERAL: best, MILDER: best_if_milder}
     mended = {
-        Cell(alpha, tau, root, C): 50.0 + 10 * (alpha == best[0]) + 5 * (tau == best[1])
+        Cell(alpha, tau, root, C, longest): 50.0 + 10 * (alpha == bests[longest][0]) + 5 * (tau == bests[longest][1])
         for alpha in ALPHAS
         for tau in TAUS
         for root in ("continue", "stop")
         for C in C_GRID
+        for longest in STRETCHES
     }
     return Accuracies(
         mended, on_test_part=dict.fromkeys(C_GRID, 80.0) | {8.0: 90.0}, cross_validated=dict.fromkeys(C_GRID, 80.0)
@@ -21,10 +40,25 @@ def seen(best):
 
 def test_readings_choose_what_they_may():
     choices = {reading.title: choose(reading, seen((0.75, 0.064))) for reading in READINGS}
-    assert choices[MAIN] == (0.75, 0.016, "continue", 1.0)
-    assert choices["C = 1, alpha and tau on split 1"] == (0.75, 0.064, "continue", 1.0)
+    assert choices[MAIN[LITERAL]] == (0.75, 0.016, "continue", 1.0, LITERAL)
+    assert choices["C = 1, alpha and tau on split 1"] == (0.75, 0.064, "continue", 1.0, LITERAL)
     assert choices["C on split 1's test part, tau = .016, alpha on split 1"].C == 8.0
     assert choices["as the first, search stops at an anomalous root"].root == "stop"
+
+
+def test_readings_with_milder_stretches_choose_under_them():
+    choices = [choose(reading, seen((0.75, 0.064), best_if_milder=(0.5, 0.001))) for reading in readings_of(MILDER)]
+    assert choices == [(0.5, tau, "continue", 1.0, MILDER) for tau in (0.016, 0.008, 0.032)]
+
+
+def test_stretches_differ_and_splits_do_not(tmp_path):
+    settings = Settings(data=tmp_path, results=tmp_path)
+    literal, milder = (make_split(datasets.load("wdbc", tmp_path), 3, settings, longest) for longest in STRETCHES)
+    np.testing.assert_array_equal(literal.true, milder.true)
+    np.testing.assert_array_equal(literal.reference["clean"], milder.reference["clean"])
+    assert (milder.corrupted != milder.true).sum(axis=1).max() == 9
+    assert (milder.reference["5 %"] != milder.reference["clean"]).sum(axis=1).max() == 9
+    assert (literal.corrupted != literal.true).sum(axis=1).max() == 15
 
 
 def test_of_equals_the_first_in_the_grid_is_chosen():
@@ -32,7 +66,7 @@ def test_of_equals_the_first_in_the_grid_is_chosen():
         dict.fromkeys(seen((0.75, 0.064)).mended, 50.0), dict.fromkeys(C_GRID, 1.0), dict.fromkeys(C_GRID, 1.0)
     )
     free = next(reading for reading in READINGS if reading.tau is None and reading.C == "test part")
-    assert choose(free, flat) == (ALPHAS[0], TAUS[0], "continue", C_GRID[0])
+    assert choose(free, flat) == (ALPHAS[0], TAUS[0], "continue", C_GRID[0], LITERAL)
 
 
 def test_improvement_is_a_mean_of_shares():
