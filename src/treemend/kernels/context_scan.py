@@ -145,7 +145,7 @@ def _squares_along(
     m = len(order)
     at = start
     total = no_lanes()
-    window = 0
+    window = np.int64(0)
     for begin in range(0, m, PANEL):
         sum0, sum1, sum2, sum3 = no_lanes(), no_lanes(), no_lanes(), no_lanes()
         for j in range(min(begin + PANEL, m)):
@@ -172,7 +172,7 @@ def _sums_along(
 ) -> None:
     """Write the running sum, at each end, of the values in the order of a chain."""
     total = no_lanes()
-    window = 0
+    window = np.int64(0)
     for j in range(len(order)):
         total = add_lanes(total, load_lanes(values, order[j] * SUSPECTS))
         window = _note_end(total, j + 1, ends, window, out)
@@ -261,7 +261,9 @@ def _choose(
 ) -> None:
     """Find for each row the window with the most evidence for each explanation, the first of equals."""
     rest, alone, shifted, stretched = sums[0], sums[1], sums[2], sums[3]
-    evidence[:] = -np.inf
+    for lane in range(n_here):
+        for e in range(3):
+            evidence[lane, e] = -np.inf
     for chain in range(len(model.panel_start)):
         place = model.chain_start[chain]
         for lane in range(n_here):

@@ -54,7 +54,7 @@ def neighbors_on_observed(
         for k in range(width):
             used[n_used] = k
             n_used += observed[row, k]
-        count = 0
+        count = np.int64(0)
         bound = np.inf
         for block in range(n_blocks):
             total = zeros_like_row(sums)
