@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treemend.kernels.flags import called, inlined, kernel
+from treemend.kernels.lanes import plain
 from treemend.kernels.prefix_forms import prefix_forms
 from treemend.kernels.workspace import floats, integers, zero_floats
 
@@ -203,10 +204,10 @@ def _refine_interval(
     for _ in range(TURNS_OF_AN_INTERVAL):
         old_start, old_stop = start, stop
         longest = min(n_cells - start, stop + reach - start, n_cells - 1)
-        order = _cells_from(start, np.int64(1), longest, per_cell)
+        order = _cells_from(start, plain(1), longest, per_cell)
         stop = start + _best_length(explanation, suspect, order, max(1, stop - reach - start), per_cell)
         longest = min(stop, stop - start + reach, n_cells - 1)
-        order = _cells_from(stop - 1, np.int64(-1), longest, per_cell)
+        order = _cells_from(stop - 1, plain(-1), longest, per_cell)
         start = stop - _best_length(explanation, suspect, order, max(1, stop - start - reach), per_cell)
         if start == old_start and stop == old_stop:
             break

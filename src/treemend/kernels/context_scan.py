@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treemend.kernels.flags import called, inlined, kernel
+from treemend.kernels.lanes import plain
 from treemend.kernels.quick_math import exponential, logarithm
 from treemend.kernels.scan_arrays import PANEL, ScanModel, ScanSpace
 from treemend.kernels.suspect_lanes import (
@@ -145,7 +146,7 @@ def _squares_along(
     m = len(order)
     at = start
     total = no_lanes()
-    window = np.int64(0)
+    window = plain(0)
     for begin in range(0, m, PANEL):
         sum0, sum1, sum2, sum3 = no_lanes(), no_lanes(), no_lanes(), no_lanes()
         for j in range(min(begin + PANEL, m)):
@@ -172,7 +173,7 @@ def _sums_along(
 ) -> None:
     """Write the running sum, at each end, of the values in the order of a chain."""
     total = no_lanes()
-    window = np.int64(0)
+    window = plain(0)
     for j in range(len(order)):
         total = add_lanes(total, load_lanes(values, order[j] * SUSPECTS))
         window = _note_end(total, j + 1, ends, window, out)

@@ -24,6 +24,7 @@ from treemend.kernels.lanes import (
     add,
     exchange,
     load,
+    plain,
     spread,
     square,
     store,
@@ -206,7 +207,7 @@ def settled(
     kth = math.sqrt(values[n_neighbors - 1])
     at_least = kth * (1 - relative) - absolute
     at_most = kth * (1 + relative) + absolute
-    n_below, n_open = 0, np.int64(0)
+    n_below, n_open = 0, plain(0)
     for place in range(values.shape[0]):
         estimate = math.sqrt(values[place])
         if estimate * (1 + relative) + absolute < at_least:

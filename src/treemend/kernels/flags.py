@@ -4,8 +4,6 @@ Enters: a plain function over contiguous arrays and scalars. Leaves: its compile
 GIL, is compiled at its first call and is cached on disk for later processes. Section 8 of the method rests
 on it.
 
-Numba compiles a helper once more for a literal number: where one would be passed, kernels write ``np.int64(0)``.
-
 ``kernel`` keeps IEEE semantics: no reassociation, no contraction, so that a sum has the same bits as the same
 sum written in Python. Where fused operations are wanted, ``lanes`` asks for them one by one.
 """

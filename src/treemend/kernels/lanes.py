@@ -33,6 +33,7 @@ __all__ = [
     "load",
     "maximum",
     "minimum",
+    "plain",
     "spread",
     "square",
     "store",
@@ -143,6 +144,12 @@ def assign(typing_context: Any, array: Any, offset: Any, number: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(array, types.intp, array.dtype), emit
+
+
+@operation
+def plain(typing_context: Any, number: Any) -> Any:
+    """Return a literal integer as any other: Numba compiles a helper once more for a literal."""
+    return types.int64(types.int64), lambda context, builder, signature, values: values[0]
 
 
 @operation

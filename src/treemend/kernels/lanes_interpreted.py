@@ -20,6 +20,7 @@ __all__ = [
     "load",
     "maximum",
     "minimum",
+    "plain",
     "spread",
     "square",
     "store",
@@ -86,3 +87,7 @@ def maximum(first: Lanes, second: Lanes) -> Lanes:
 
 def add_multiple(total: Lanes, number: float, lanes: Lanes) -> Lanes:
     return np.asarray(total + number * lanes)
+
+
+def plain(number: int) -> int:
+    return number

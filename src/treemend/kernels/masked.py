@@ -20,6 +20,7 @@ from treemend.kernels.lane_masks import less_mask, lowest_bit
 from treemend.kernels.lanes import (
     add,
     load,
+    plain,
     spread,
     square,
     store,
@@ -54,7 +55,7 @@ def neighbors_on_observed(
         for k in range(width):
             used[n_used] = k
             n_used += observed[row, k]
-        count = np.int64(0)
+        count = plain(0)
         bound = np.inf
         for block in range(n_blocks):
             total = zeros_like_row(sums)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from treemend.kernels.exact import shell_sort
 from treemend.kernels.flags import called, inlined, kernel
-from treemend.kernels.lanes import add_multiple, load, store
+from treemend.kernels.lanes import add_multiple, load, plain, store
 from treemend.kernels.packing import LANES
 from treemend.kernels.shortlist import insert
 from treemend.kernels.workspace import flags, float_table, floats, integers, zero_floats
@@ -37,7 +37,7 @@ def distrusted_attributes(
     """
     n_attributes = row.size
     distrusted = flags(n_attributes)
-    n_usable = np.int64(0)
+    n_usable = plain(0)
     for k in range(n_attributes):
         distrusted[k] = False
         n_usable += usable[k]
@@ -170,7 +170,7 @@ def weighted_gram(reference: Floats, donors: Integers, row: Floats, usable: Flag
         for a in range(size):
             difference[a] = root * (reference[donors[a], k] - row[k])
         for a in range(size):
-            add_to_line(gram, a, np.int64(0), a, difference[a], difference)
+            add_to_line(gram, a, plain(0), a, difference[a], difference)
     return gram
 
 
@@ -217,7 +217,7 @@ def nearest_by_weight(
         sums = (sum_0, sum_1, sum_2, sum_3)
         for j in range(min(4, candidates.size - first)):
             if sums[j] < distances[-1]:
-                insert(distances, nearest, np.int64(0), count, sums[j], four[j])
+                insert(distances, nearest, plain(0), count, sums[j], four[j])
     return nearest
 
 
