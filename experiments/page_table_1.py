@@ -27,6 +27,7 @@ __all__ = [
 ]
 
 _LONGEST = {"literal": LITERAL, "milder": MILDER}
+_READINGS = "table_1_readings.csv"
 _TITLES = {LITERAL: "10 to 50 %", MILDER: "10 to 30 %"}
 _HALVES = {"clean": "clean_difference", "5 %": "five_percent_difference"}
 
@@ -73,7 +74,10 @@ def methods(settings: Settings) -> Iterator[str]:
 
 
 def counts(settings: Settings, stretches: str) -> Iterator[str]:
-    """Yield how the numbers of sets that agree range over the readings with these stretches."""
+    """Yield how the numbers of sets that agree range over the readings with these stretches, if they were run."""
+    if not (settings.results / _READINGS).exists():
+        yield "not run"
+        return
     rows = [row for row in _read_readings(settings) if row["longest"] == _LONGEST[stretches]]
     titles = dict.fromkeys(row["reading"] for row in rows)
     ranges = []
@@ -133,7 +137,7 @@ def readings(settings: Settings) -> Iterator[str]:
 
 def repeats(settings: Settings) -> Iterator[str]:
     """Yield what Svmguide3 gives with and without its repeated rows."""
-    rows = read_rows(settings.results / "table_1_readings.csv")
+    rows = read_rows(settings.results / _READINGS)
     lines = [
         (
             f"{row['set']}, {stretches}",
@@ -148,7 +152,7 @@ def repeats(settings: Settings) -> Iterator[str]:
 
 
 def _read_readings(settings: Settings) -> list[Row]:
-    return [row for row in read_rows(settings.results / "table_1_readings.csv") if row["set"] in TABLE_1]
+    return [row for row in read_rows(settings.results / _READINGS) if row["set"] in TABLE_1]
 
 
 def _count(rows: list[Row], key: str) -> int:

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from treemend.cli.failures import run
+from treemend.cli.failures import Signals, run
 
 NAMES = [f"s{column}" for column in range(16)]
 
@@ -40,7 +40,8 @@ def treemend(capfd):
 
     def call(*arguments):
         capfd.readouterr()
-        code = run([str(argument) for argument in arguments])
+        with Signals() as signals:
+            code = run([str(argument) for argument in arguments], signals)
         out, err = capfd.readouterr()
         return code, out, err
 

@@ -40,36 +40,6 @@ _CODES: tuple[tuple[type[TreemendError], int], ...] = (
 _WRITING = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO, errno.EROFS}
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """Run a command and leave with its exit code."""
-    code = run(arguments)
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        code = _reader_went_away()
-    sys.exit(code)
-
-
-def run(arguments: list[str] | None = None) -> int:
-    """Run a command and return its exit code; errors have been told by then."""
-    with Signals() as signals:
-        try:
-            from treemend.cli.app import app
-
-            code = int(app(arguments, standalone_mode=False) or 0)
-        except BrokenPipeError:
-            return _reader_went_away()
-        except KeyboardInterrupt:
-            code = INTERRUPTED
-        except Exception as error:
-            if signals.received is None:
-                return _told(error)
-            code = 128 + signals.received
-    if code == INTERRUPTED:
-        _tell("interrupted: no unfinished output was left.")
-    return code
-
-
 class Signals:
     """Signals that end a command, which may clear its files away before.
 
@@ -99,9 +69,34 @@ class Signals:
         raise SystemExit(128 + number)
 
 
-def _ends_the_process(number: signal.Signals) -> bool:
-    """Return whether a signal does what it does by default; one that is ignored, as by nohup, stays ignored."""
-    return signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler)
+def main(arguments: list[str] | None = None) -> None:
+    """Run a command and leave with its exit code."""
+    with Signals() as signals:
+        code = run(arguments, signals)
+        try:
+            sys.stdout.flush()
+        except BrokenPipeError:
+            code = _reader_went_away()
+        sys.exit(code)
+
+
+def run(arguments: list[str] | None = None, signals: Signals | None = None) -> int:
+    """Run a command and return its exit code; errors have been told by then."""
+    try:
+        from treemend.cli.app import app
+
+        code = int(app(arguments, standalone_mode=False) or 0)
+    except BrokenPipeError:
+        return _reader_went_away()
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    except Exception as error:
+        if signals is None or signals.received is None:
+            return _told(error)
+        code = 128 + signals.received
+    if code == INTERRUPTED:
+        _tell("interrupted: no unfinished output was left.")
+    return code
 
 
 def _told(error: Exception) -> int:
@@ -161,3 +156,8 @@ def _reader_went_away() -> int:
     """Leave quietly when whoever read our output stopped, as ``head`` does."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 128 + 13
+
+
+def _ends_the_process(number: signal.Signals) -> bool:
+    """Return whether a signal does what it does by default; one that is ignored, as by nohup, stays ignored."""
+    return signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler)

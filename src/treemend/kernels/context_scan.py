@@ -50,7 +50,7 @@ def scan_rows(
         _away_and_force(described, model.centre[k], model.precision[k], away, force, whole)
         for block in range(n_blocks):
             for lane in range(SUSPECTS):
-                form[lane] = np.float64(whole[block, lane])
+                form[lane] = max(np.float64(whole[block, lane]), 0.0)
             _take_in(k, model.whole_level[k], d, model.tail, form, full[block, 0], full[block, 1], nobody)
         for chain in range(len(model.panel_start)):
             first, last = model.window_start[chain], model.window_start[chain + 1]
@@ -193,7 +193,7 @@ def _take_in(
     """Take component k's log density at ``SUSPECTS`` quadratic forms into running log-sum-exps, and note if it is largest.
 
     Short loops without branches over a few short arrays: the compiler turns them into vector instructions. In one loop
-    the instructions of few lanes would wait for each other. ``quadratic`` is overwritten.
+    the instructions of few lanes would wait for each other. The forms are finite and not negative, and overwritten.
     """
     half = 0.5 * (tail + dimension)
     for lane in range(len(quadratic)):

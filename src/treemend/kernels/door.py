@@ -15,7 +15,8 @@ from treemend.kernels.node_scans import distances_of_rows, radii_of_reference, s
 from treemend.kernels.packing import PackedReference, TreeLike, estimate_rows, scale_rows
 from treemend.kernels.threads import for_chunks
 
-ROWS_LABELLED_TOGETHER = 256
+LABELS_IN_A_CHUNK = 256 * 1024
+MOST_ROWS_LABELLED_TOGETHER = 256
 
 
 def node_radii(
@@ -160,7 +161,9 @@ def node_labels(
         else:
             ranked_labels(*entering, *sorters(packed), block_order, thresholds, n_neighbors, anomalous[part])
 
-    for_chunks(task, len(rows), work_of_a_row(packed), n_jobs, largest=ROWS_LABELLED_TOGETHER)
+    # About 50 bytes are kept for each row and node of a chunk.
+    largest = min(MOST_ROWS_LABELLED_TOGETHER, max(1, LABELS_IN_A_CHUNK // packed.n_nodes))
+    for_chunks(task, len(rows), work_of_a_row(packed), n_jobs, largest=largest)
     return anomalous
 
 

@@ -26,7 +26,7 @@ from treemend.kernels.networks import NodeArrays
 from treemend.kernels.packing import LANES
 from treemend.kernels.witnesses import count_unsure, witness_bounds
 
-ROWS_AT_A_TIME = 32
+ROWS_IN_A_GROUP = 32
 BLOCKS_BETWEEN_LOOKS = 4
 SHARE_WORTH_SHARING = 0.15
 
@@ -122,12 +122,12 @@ def euclidean_labels(
         witness_bounds(norms[line], thresholds, spread, roundings, nodes, certain[line], possible[line])
         for node in range(n_nodes):
             missing[line, node] = n_neighbors
-    n_shared, n_unsettled = 0, padded * n_nodes
-    while n_shared < block_order.shape[0] and n_unsettled >= SHARE_WORTH_SHARING * padded * n_nodes:
+    n_shared, n_unsettled = 0, n_rows * n_nodes
+    while n_shared < block_order.shape[0] and n_unsettled >= SHARE_WORTH_SHARING * n_rows * n_nodes:
         portion = block_order[n_shared : n_shared + BLOCKS_BETWEEN_LOOKS]
-        for first_line in range(0, padded, ROWS_AT_A_TIME):
+        for first_line in range(0, padded, ROWS_IN_A_GROUP):
             for block in portion:
-                for line in range(first_line, min(first_line + ROWS_AT_A_TIME, padded), ROWS_TOGETHER):
+                for line in range(first_line, min(first_line + ROWS_IN_A_GROUP, padded), ROWS_TOGETHER):
                     count_in_block(
                         estimate,
                         block,
@@ -145,7 +145,7 @@ def euclidean_labels(
                     )
         n_shared += portion.shape[0]
         n_unsettled = 0
-        for line in range(padded):
+        for line in range(n_rows):
             for node in range(n_nodes):
                 n_unsettled += missing[line, node] > 0
     wanting = Wanting(

@@ -23,7 +23,6 @@ __all__ = [
     "any_between_of_four",
     "any_less",
     "any_less_of_four",
-    "bit_count",
     "count_less",
     "insert_in_lanes",
     "less_mask",
@@ -183,12 +182,6 @@ def insert_in_lanes(typing_context: Any, values: Any, indices: Any, offset: Any,
         return context.get_dummy_value()
 
     return types.void(values, indices, types.intp, values.dtype, indices.dtype), emit
-
-
-@operation
-def bit_count(typing_context: Any, bits: Any) -> Any:
-    """Return how many bits are set."""
-    return types.int64(types.int64), lambda context, builder, signature, values: builder.ctpop(values[0])
 
 
 @operation

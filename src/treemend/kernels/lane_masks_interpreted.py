@@ -15,7 +15,6 @@ __all__ = [
     "any_between_of_four",
     "any_less",
     "any_less_of_four",
-    "bit_count",
     "count_less",
     "insert_in_lanes",
     "less_mask",
@@ -64,10 +63,6 @@ def insert_in_lanes(values: Lanes, indices: NDArray[np.int32], offset: int, valu
     place = int(np.searchsorted(numbers, value, side="right"))
     store(values, offset, np.insert(numbers, place, value)[:LANES])
     indices.reshape(-1)[offset : offset + LANES] = np.insert(owners, place, index)[:LANES]
-
-
-def bit_count(bits: int) -> int:
-    return int(bits).bit_count()
 
 
 def lowest_bit(bits: int) -> int:

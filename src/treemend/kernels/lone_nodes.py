@@ -58,7 +58,7 @@ def lone_sums(
 ) -> Any:
     """Return a node's sums for the row that begins at ``place``, over two blocks, and whether any is below ``bound``.
 
-    Attributes are taken from ``first`` on, those before it last. Sums that are not below the bound may be too small.
+    Attributes are taken from ``first`` on, those before it last. If none is, the sums may be unfinished.
     """
     sum_0 = sum_1 = zeros_like_row(rows)
     below = 0

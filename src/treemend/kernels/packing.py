@@ -65,7 +65,8 @@ class PackedReference:
     exact
         Scaled rows, float64, of shape (n_blocks, n_attributes, LANES).
     estimate
-        Scaled rows minus ``centre``, float32, of the same shape.
+        Scaled rows minus ``centre``, float32, of shape (n_blocks, n_attributes or more, LANES): if ``alpha`` is 1, an
+        unused attribute makes their number odd.
     nodes
         The tree.
     spread

@@ -50,9 +50,9 @@ class ScanSpace(NamedTuple):
     full: NDArray[np.float64]  # B x 2
     terms: NDArray[np.float64]  # B x 3 x V x 2
     loudest: NDArray[np.float64]  # B x 3 x V: the component of the largest term
-    form: NDArray[np.float64]
-    sums: NDArray[np.float64]  # 4
-    nobody: NDArray[np.float64]
+    form: NDArray[np.float64]  # the quadratic forms that are just taken in
+    sums: NDArray[np.float64]  # 4: of a window, and the stretching up to its end
+    nobody: NDArray[np.float64]  # takes the component of whole rows, which nobody asks for
 
 
 def scan_space(n_rows: int, model: ScanModel) -> ScanSpace:

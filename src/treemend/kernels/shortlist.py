@@ -1,8 +1,8 @@
-"""Ascending lists of the nearest rows found so far.
+"""The nearest rows found so far: short lists kept ascending, long ones selected and sorted in the end.
 
-Enters: a candidate's distance and row index. Leaves: the list with the candidate at its place and the last
-one dropped (section 4 of the method). Candidates come in ascending order of row index, and an equal one
-goes behind, so that ties are broken by row index.
+Enters: candidates, each a distance and a row index. Leaves: those that are nearest, the lower row index first where
+distances are equal (section 4 of the method). Candidates for ``insert`` come in ascending order of row index, and an
+equal one goes behind; the others come in any order.
 """
 
 from __future__ import annotations

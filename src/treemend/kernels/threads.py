@@ -38,7 +38,7 @@ def thread_count(n_jobs: int | None) -> int:
 
 @functools.cache
 def _n_cores() -> int:
-    """Return how many cores this process may use; to find out takes as long as judging some rows."""
+    """Return how many cores this process may use when it first asks; to find out takes as long as judging some rows."""
     import joblib
 
     return int(joblib.cpu_count())
@@ -107,5 +107,6 @@ def _pool(n_threads: int) -> ThreadPoolExecutor:
 
 _POOLS: dict[int, ThreadPoolExecutor] = {}
 if hasattr(os, "register_at_fork"):
-    # Threads do not survive a fork.
+    # Threads do not survive a fork, and the child may be given other cores.
     os.register_at_fork(after_in_child=_POOLS.clear)
+    os.register_at_fork(after_in_child=_n_cores.cache_clear)

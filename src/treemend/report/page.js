@@ -404,7 +404,7 @@
   }
 
   // ---- the table of one row
-  const MOST_LINES = 200, PRINTED_ROWS = 30, PRINTED_VALUES = 24;
+  const MOST_LINES = 200, PRINTED_ROWS = 30, PRINTED_VALUES = 24, TALLEST_PRINTED = 350;
   function drawValues(record) {
     byId("values").hidden = !record.filled_at.length;
     const spread = record.spread || [];
@@ -501,8 +501,15 @@
 
   // ---- paper: charts take its width, and theirs back afterwards
   const charts = () => [...document.querySelectorAll(".chart.js-plotly-plot")];
-  window.addEventListener("beforeprint", () => charts().forEach((box) => Plotly.relayout(box, { autosize: false, width: 660 })));
-  window.addEventListener("afterprint", () => charts().forEach((box) => Plotly.relayout(box, { autosize: true, width: null })));
+  // On paper the map is lower, so that it finds room on the first page.
+  const heights = new Map();
+  window.addEventListener("beforeprint", () => charts().forEach((box) => {
+    heights.set(box, box.layout.height);
+    Plotly.relayout(box, { autosize: false, width: 660, height: Math.min(box.layout.height, TALLEST_PRINTED) });
+  }));
+  window.addEventListener("afterprint", () => charts().forEach((box) => {
+    Plotly.relayout(box, { autosize: true, width: null, height: heights.get(box) });
+  }));
 
   // ---- start
   if (attributes.columns)
