@@ -41,9 +41,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("sets", nargs="*", help="names of sets; all by default")
     parser.add_argument("--data", help="folder of the sets")
     parser.add_argument("--results", type=Path, default=_RESULTS, help="folder for peers.csv")
+    parser.add_argument("--seed", type=int, default=0, help="of the splits and corruptions")
     parser.add_argument("--quick", action="store_true", help="few rows of each set")
     asked = parser.parse_args(arguments)
-    settings = Settings(data=datasets.data_folder(asked.data), results=asked.results, quick=asked.quick)
+    settings = Settings(
+        data=datasets.data_folder(asked.data), results=asked.results, quick=asked.quick, seed=asked.seed
+    )
     names = obtainable(asked.sets or SUBJECTS, settings.data)
     work = Work("peers", settings, len(names) * len(PEERS))
     work.do({f"{name} {peer}": partial(_run, name, peer, settings) for peer in PEERS for name in names})
