@@ -61,7 +61,6 @@ def lone_sums(
     Attributes are taken from ``first`` on, those before it last. If none is, the sums may be unfinished.
     """
     sum_0 = sum_1 = zeros_like_row(rows)
-    below = 0
     begin, limit = first, stop
     while True:
         end = min(begin + TERMS_BETWEEN_LOOKS, limit)
