@@ -1,27 +1,27 @@
 """Two single-threaded Dask workers against one, and the memory of a worker against the formula of docs/scaling.md.
 
-    python -m benchmarks.scaling [--references 4000 16000] [--rows 4000] [--attributes 64] [--chunk 250]
+    python -m benchmarks.scaling [--references 4000 16000] [--rows 64000] [--attributes 64] [--chunk 1000]
         [--sharded 100000] [--quick]
 
-Both clusters are up all the time and take turns; the shortest of the rounds counts, after a round that nobody counts:
-compiled code is loaded and the model has been read by then. A row in twenty is overwritten. Throughput of one worker
-is measured for each size of the reference, the ratio and the memory for the largest.
+The clusters take turns, and only one is up at a time: an idle one takes part of a core for its own upkeep. Starting up
+does not count. A row in twenty is overwritten. Throughput of one worker is measured for each size of the reference, the
+ratio and the memory for the largest.
 
-A reference in four shards is fitted to and asked on a cluster of its own, for the memory of its two workers.
+A reference in four shards is fitted to and asked about four chunks on a cluster of its own, for the memory of its two
+workers.
 
-Two ratios are printed: of elapsed time, and of the processor time of the busier worker, which is what elapsed time
-would be if nothing else ran on the machine.
+Two ratios are printed, each the median of the rounds: of elapsed time, and of the processor time of the busier worker,
+which is what elapsed time would be if nothing else ran on the machine.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import resource
 import tempfile
 import time
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,7 +42,7 @@ class Measured:
     """What one run measured: rows a second by reference rows, ratios of two workers to one, bytes of a worker."""
 
     throughput: dict[int, float]
-    elapsed_ratio: float
+    elapsed_ratios: tuple[float, ...]
     processor_ratio: float
     idle: int
     peak: int
@@ -56,9 +56,9 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--references", type=int, nargs="+", default=[4_000, 16_000])
     parser.add_argument("--attributes", type=int, default=64)
-    parser.add_argument("--rows", type=int, default=4_000)
-    parser.add_argument("--chunk", type=int, default=250)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rows", type=int, default=64_000)
+    parser.add_argument("--chunk", type=int, default=1_000)
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--sharded", type=int, default=100_000, help="reference rows in shards")
     parser.add_argument("--quick", action="store_true", help="tiny rows, one round: to see that it runs")
     asked = parser.parse_args(arguments)
@@ -93,21 +93,36 @@ def made_suspects(part: int, n_rows: int, width: int) -> np.ndarray:
     return overwritten(generator, smooth_rows(generator, n_rows, width))
 
 
-def seconds(client: Client, model: Path, collection: da.Array) -> tuple[float, float]:
-    """Return elapsed seconds, and processor seconds of the busier worker."""
-    with client.as_current():
-        # A sum over the mask: all the mending, and next to nothing to send back.
+@dataclass(frozen=True)
+class Turn:
+    """What one cluster took: elapsed seconds, those of the busier processor, bytes of the largest worker."""
+
+    elapsed: float
+    processor: float
+    idle: int
+    peak: int
+
+
+def turn(n_workers: int, model: Path, collection: da.Array) -> Turn:
+    """Start a cluster and let it mend the rows."""
+    with connected(n_workers) as client:
+        idle = max(client.run(load_everything).values())
+        # A sum over the mask: all the mending, and next to nothing to send back. Two chunks a worker for the start.
+        treemend.dask.mend(model, collection.blocks[: 2 * n_workers]).mask.sum().compute()
         total = treemend.dask.mend(model, collection).mask.sum()
         before = client.run(time.process_time)
         begun = time.perf_counter()
         total.compute()
-    elapsed = time.perf_counter() - begun
-    after = client.run(time.process_time)
-    return elapsed, max(after[worker] - before[worker] for worker in before)
+        elapsed = time.perf_counter() - begun
+        after = client.run(time.process_time)
+        processor = max(after[worker] - before[worker] for worker in before)
+        return Turn(elapsed, processor, idle, max(client.run(peak_bytes).values()))
 
 
 def peak_bytes() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    """Return the most memory that this process had; the kernel's ru_maxrss would count the process that started it."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.split("VmHWM:")[1].split()[0]) * 1024
 
 
 def load_everything() -> int:
@@ -117,15 +132,22 @@ def load_everything() -> int:
     return peak_bytes()
 
 
-def measure_shards(asked: argparse.Namespace, rows: da.Array) -> tuple[int, int, tuple[float, float]]:
-    """Return the peak of a worker's memory, what the formula says, and the seconds of fitting and of mending."""
-    chunk = asked.sharded // 4
+@contextmanager
+def connected(n_workers: int) -> Iterator[Client]:
+    """Start single-threaded workers."""
     with (
         LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
+            n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
         ) as cluster,
         Client(cluster) as client,
     ):
+        yield client
+
+
+def measure_shards(asked: argparse.Namespace, rows: da.Array) -> tuple[int, int, tuple[float, float]]:
+    """Return the peak of a worker's memory, what the formula says, and the seconds of fitting and of mending."""
+    chunk = asked.sharded // 4
+    with connected(2) as client:
         client.run(load_everything)
         begun = time.perf_counter()
         mender = treemend.dask.fit(TreeMender(), made_on_workers(made_shard, 4, chunk, asked.attributes))
@@ -145,46 +167,38 @@ def made_shard(part: int, n_rows: int, width: int) -> np.ndarray:
 def measure(asked: argparse.Namespace) -> Measured:
     generator = np.random.default_rng(0)
     rows = made_on_workers(made_suspects, asked.rows // asked.chunk, asked.chunk, asked.attributes)
-    throughput = {}
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        clients = []
-        for n_workers in (1, 2):
-            cluster = stack.enter_context(
-                LocalCluster(
-                    n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
-                )
-            )
-            clients.append(stack.enter_context(Client(cluster, set_as_default=False)))
-        idle = max(byte for client in clients for byte in client.run(load_everything).values())
+    with tempfile.TemporaryDirectory() as folder:
+        models = {}
         for n_reference in asked.references:
-            model = folder / f"{n_reference}.safetensors"
-            TreeMender().fit(smooth_rows(generator, n_reference, asked.attributes)).save(model)
-            last = n_reference == asked.references[-1]
-            used = clients if last else clients[:1]
-            for client in used:
-                seconds(client, model, rows[: 4 * asked.chunk])
-            taken = [[seconds(client, model, rows) for client in used] for _ in range(asked.rounds)]
-            # By cluster: the shortest elapsed time, the least processor time.
-            shortest = np.min(taken, axis=0)
-            throughput[n_reference] = asked.rows / shortest[0][1]
-        peak = max(byte for client in clients for byte in client.run(peak_bytes).values())
+            models[n_reference] = Path(folder, f"{n_reference}.safetensors")
+            TreeMender().fit(smooth_rows(generator, n_reference, asked.attributes)).save(models[n_reference])
+        *smaller, largest = asked.references
+        turns = [*((1, n) for n in smaller), (1, largest), (2, largest)]
+        taken = [[turn(n_workers, models[n], rows) for n_workers, n in turns] for _ in range(asked.rounds)]
+    seconds = np.array([[(done.elapsed, done.processor) for done in round_] for round_ in taken])
+    throughput = {n: asked.rows / np.median(seconds[:, place, 1]) for place, n in enumerate(asked.references)}
+    # The turns of a round follow each other: what slows the machine for a while slows both.
+    ratios = seconds[:, -2] / seconds[:, -1]
+    idle, peak = (max(getattr(done, name) for round_ in taken for done in round_) for name in ("idle", "peak"))
     bytes_a_row = asked.attributes * 8
-    formula = BASE + (MODEL_TIMES * asked.references[-1] + CHUNK_TIMES * asked.chunk) * bytes_a_row
-    elapsed_ratio, processor_ratio = shortest[0] / shortest[1]
-    shards = measure_shards(asked, rows)
-    return Measured(throughput, float(elapsed_ratio), float(processor_ratio), idle, peak, formula, *shards)
+    formula = BASE + (MODEL_TIMES * largest + CHUNK_TIMES * asked.chunk) * bytes_a_row
+    shards = measure_shards(asked, rows.blocks[:4])
+    return Measured(
+        throughput, tuple(ratios[:, 0].tolist()), float(np.median(ratios[:, 1])), idle, peak, formula, *shards
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> Measured:
     asked = parsed(arguments)
     measured = measure(asked)
-    print(f"{asked.attributes} attributes, {asked.rows} rows, chunks of {asked.chunk}, {os.cpu_count()} cores")
+    print(f"{asked.attributes} attributes, {asked.rows:,} rows, chunks of {asked.chunk:,}, {os.cpu_count()} cores")
     for n_reference, rate in measured.throughput.items():
         print(f"one worker, {n_reference:>7,} reference rows: {rate:8.1f} rows a second of processor time")
+    ratios = measured.elapsed_ratios
     print(
-        f"two single-threaded workers against one: {measured.elapsed_ratio:.2f} times the throughput by elapsed time, "
-        f"{measured.processor_ratio:.2f} by processor time"
+        f"two single-threaded workers against one: {np.median(ratios):.2f} times the throughput by elapsed time "
+        f"({min(ratios):.2f} to {max(ratios):.2f} in {len(ratios)} rounds), {measured.processor_ratio:.2f} by "
+        "processor time"
     )
     print(
         f"memory of a worker: idle {measured.idle / 1e6:.0f} MB, peak {measured.peak / 1e6:.0f} MB, by the formula "

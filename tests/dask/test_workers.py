@@ -15,7 +15,7 @@ from tests.dask.conftest import NAMES, suspects
 
 import treemend.dask
 from treemend import TreeMender
-from treemend.dask.models import model_key
+from treemend.dask.models import checked, model_key
 from treemend.kernels import threads
 
 TABLES = ("repaired", "mask", "corrupted", "missing", "spread")
@@ -74,10 +74,26 @@ def test_graphs_are_proportional_to_chunks_and_hold_the_model_once(kind, mender,
     assert max(n_bytes.values()) < model_bytes + 100 * 3_000
 
 
-def test_the_same_mender_has_the_same_key(mender, clean):
+def test_the_same_model_has_the_same_key(mender, clean, tmp_path):
     again = TreeMender(depth=2).fit(clean)
     other = TreeMender(depth=2).fit(clean[:-1])
     assert model_key(mender).key == model_key(again).key != model_key(other).key
+    for name, model in (("model", mender), ("again", mender), ("other", other)):
+        model.save(tmp_path / name)
+    file = model_key(checked(tmp_path / "model")).key
+    assert file == model_key(checked(tmp_path / "model")).key
+    assert len({file, *(model_key(checked(tmp_path / name)).key for name in ("again", "other"))}) == 3
+
+
+def test_a_model_file_is_opened_once_by_each_worker_and_never_sent(client, mender, tmp_path):
+    mender.save(tmp_path / "model")
+    rows = suspects(200)
+    mended = treemend.dask.mend(tmp_path / "model", da.from_array(rows, chunks=(5, 12)).map_blocks(slowly, dtype=float))
+    client.run(count_arrivals)
+    client.run(count_loads)
+    assert mended.repaired.compute().tobytes() == mender.mend(rows).repaired.tobytes()
+    assert set(client.run(arrived).values()) == {0}
+    assert set(client.run(loaded).values()) == {1}
 
 
 def test_all_tables_together_mend_each_chunk_once(mender, monkeypatch):
@@ -146,6 +162,23 @@ def count_arrivals():
         self.__dict__.update(state)
 
     TreeMender.__setstate__ = setstate
+
+
+def count_loads():
+    """Count how often a model is read from its file in this process."""
+    load = TreeMender.load
+    TreeMender.loads = 0
+
+    def counted(path):
+        TreeMender.loads += 1
+        return load(path)
+
+    TreeMender.load, TreeMender.loaded_by = counted, load
+
+
+def loaded():
+    TreeMender.load = TreeMender.loaded_by
+    return TreeMender.loads
 
 
 def arrived():

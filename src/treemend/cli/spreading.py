@@ -6,7 +6,6 @@ parts of the same run that are there already stay as they are.
 The workers read and write the folders themselves, by the same paths as this process. Each reads the model once.
 """
 
-import hashlib
 import os
 import socket
 from collections.abc import Iterator
@@ -24,9 +23,9 @@ from treemend.cli.run_folders import Run, claim_folder, states_of
 from treemend.cli.talking import Talk
 from treemend.cli.walking import Targets, walk
 from treemend.cli.wording import sentence
-from treemend.exceptions import ColumnsError, InputError, ModelFileError, OutputError, ParameterError
+from treemend.exceptions import ColumnsError, InputError, OutputError, ParameterError
 from treemend.files import FileTable, files_of, open_table
-from treemend.mender import TreeMender
+from treemend.mender import ModelFile
 from treemend.report.plain import counted
 from treemend.tables import columns_difference
 from treemend.whole import WholeFile
@@ -35,7 +34,7 @@ __all__ = ["mend"]
 
 LOCAL = "local"
 _SECONDS_TO_CONNECT = 10
-_SAME_FOLDERS = "Workers must see the folders and the model under the same paths as this command."
+_SAME_FOLDERS = "Workers must see the folders under the same paths as this command."
 
 
 @dataclass(frozen=True)
@@ -54,9 +53,9 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Desk:
-    """What a worker needs for any part: who judges, the columns of all parts, and those to look at."""
+    """What a worker needs for any part: the model, the columns of all parts, and those to look at."""
 
-    judge: Judge
+    model: ModelFile
     names: tuple[str, ...]
     chosen: tuple[int, ...]
 
@@ -66,18 +65,20 @@ def mend(
 ) -> str:
     """Mend the parts that are not there yet, and return a line that says what was found in them."""
     need("distributed", "--dask", "dask")
-    model, output = _check(paths, reference, targets)
+    path, output = _check(paths, reference, targets)
     (folder,) = paths
     names = tuple(os.path.relpath(file, folder) for file in files_of(folder))
     first = reading.table((os.path.join(folder, names[0]),))
     wanted = reading.chosen(first) if reading.columns or reading.passthrough else None
-    chosen = model_columns(TreeMender.load(model), first, wanted)
-    checksum = _checksum(model)
+    model = ModelFile(path)
+    chosen = model_columns(model.mender, first, wanted)
     states = states_of(folder, names)
     for target, contents in ((output, "repaired rows"), (targets.mask, "masks")):
         if target is not None:
             columns = tuple(first.names[column] for column in chosen)
-            claim_folder(target, Run(treemend.__version__, checksum, columns, contents), states, force=targets.force)
+            claim_folder(
+                target, Run(treemend.__version__, model.checksum, columns, contents), states, force=targets.force
+            )
     parts = [_part(folder, output, targets.mask, name) for name in names]
     left = [part for part in parts if not part.done]
     if len(left) < len(parts):
@@ -85,7 +86,8 @@ def mend(
     if not left:
         return f"{output}: all {counted(len(parts), 'part')} were there already"
     with _connected(address, reference.asked.jobs) as client:
-        desk = client.submit(_desk, os.path.abspath(model), checksum, first.names, chosen, treemend.__version__)
+        # One key for all parts, so that a worker opens the model once.
+        desk = client.submit(Desk, model, first.names, chosen, pure=False)
         totals = _gathered(client, desk, left, f"mending {folder}", talk)
     return f"{output}: {counted(len(left), 'part')} mended; {sentence(totals, filled=True)}"
 
@@ -180,19 +182,6 @@ def _gathered(client: Any, desk: Any, parts: list[Part], what: str, talk: Talk) 
     return totals
 
 
-def _desk(model: str, checksum: str, names: tuple[str, ...], chosen: tuple[int, ...], version: str) -> Desk:
-    """Read the model, on a worker."""
-    if treemend.__version__ != version:
-        raise ParameterError(
-            f"{socket.gethostname()} has treemend {treemend.__version__}, and this command is of {version}. Install "
-            "the same version on all workers."
-        )
-    if not os.path.isfile(model) or _checksum(model) != checksum:
-        raise ModelFileError(f"{model} is not there, or another file, on {socket.gethostname()}. {_SAME_FOLDERS}")
-    mender = TreeMender.load(model)
-    return Desk(Judge(mender, names_of(mender)), names, chosen)
-
-
 def _mend_part(part: Part, desk: Desk) -> dict[str, int]:
     """Mend one part, on a worker; the repaired rows appear last: where they are, the mask is."""
     if not os.path.isfile(part.suspect):
@@ -205,7 +194,8 @@ def _mend_part(part: Part, desk: Desk) -> dict[str, int]:
                 os.makedirs(os.path.dirname(path), exist_ok=True)
                 files[path] = stack.enter_context(WholeFile(path, replace=True)).file
         targets = Targets(part.output, part.mask)
-        summary = walk(table, desk.chosen, desk.judge, targets, files, None, Talk(quiet=True))
+        mender = desk.model.mender
+        summary = walk(table, desk.chosen, Judge(mender, names_of(mender)), targets, files, None, Talk(quiet=True))
     totals: dict[str, int] = summary["totals"]
     return totals
 
@@ -216,8 +206,3 @@ def _opened(path: str, names: tuple[str, ...]) -> FileTable:
         difference = columns_difference(names, table.names).replace("\n", "; ")
         raise ColumnsError(f"{path} does not have the columns of the first part: {difference}.")
     return table
-
-
-def _checksum(path: str) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

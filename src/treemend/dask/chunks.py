@@ -1,12 +1,12 @@
 """One chunk, on a worker: what is computed for it, and what is said when that fails.
 
-Enters: a chunk (an array or a pandas data frame), a fitted mender. Leaves: `Pieces`, the tables of a `Mended` without
+Enters: a chunk (an array or a pandas data frame), a model. Leaves: `Pieces`, the tables of a `Mended` without
 the evidence behind them, which holds the whole model; or `Scores`. A chunk without rows gives tables without
 rows. Dask runs chunks side by side, so ``n_jobs=None`` is one thread here, whichever of Dask's schedulers runs it.
 """
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 from joblib import parallel_config
 from numpy.typing import NDArray
 
+from treemend.dask.models import Model, mender_of
 from treemend.exceptions import TreemendError
 from treemend.mender import TreeMender
 from treemend.reference import ShardedReference
@@ -50,7 +51,7 @@ class Scores:
 
 def mend_chunk(
     chunk: Any,
-    mender: TreeMender,
+    model: Model,
     empty: Pieces,
     *,
     block_id: tuple[int, ...] | None = None,
@@ -61,7 +62,7 @@ def mend_chunk(
     Parameters
     ----------
     chunk : ndarray or pandas DataFrame
-    mender : TreeMender
+    model : TreeMender or ModelFile
     empty : Pieces
         Tables without rows, of the types that every chunk shall have.
     block_id, partition_info
@@ -69,7 +70,7 @@ def mend_chunk(
     """
     if len(chunk) == 0:
         return empty
-    with _in_chunk(block_id, partition_info), _asking(mender):
+    with _in_chunk(block_id, partition_info), _ready(model) as mender:
         pieces = _pieces(mender, chunk)
     if isinstance(chunk, np.ndarray):
         return pieces
@@ -80,7 +81,7 @@ def mend_chunk(
 
 def score_chunk(
     chunk: Any,
-    mender: TreeMender,
+    model: Model,
     empty: Scores,
     *,
     block_id: tuple[int, ...] | None = None,
@@ -89,7 +90,7 @@ def score_chunk(
     """Score the rows of a chunk; the parameters are those of `mend_chunk`."""
     if len(chunk) == 0:
         return empty
-    with _in_chunk(block_id, partition_info), _asking(mender):
+    with _in_chunk(block_id, partition_info), _ready(model) as mender:
         return _scores(mender, chunk)
 
 
@@ -154,11 +155,14 @@ def _one_a_row(table: Any, values: Any, name: str) -> Any:
     return pd.Series(values, index=table.index, name=name)
 
 
-def _asking(mender: TreeMender) -> AbstractContextManager[None]:
-    """Make room for others if the mender has to ask them: its reference is elsewhere."""
+@contextmanager
+def _ready(model: Model) -> Iterator[TreeMender]:
+    """Give the mender, and make room for others if it has to ask them: its reference is elsewhere."""
     from treemend.dask.crew import seat
 
-    return seat() if isinstance(mender._workshop.reference, ShardedReference) else nullcontext()
+    mender = mender_of(model)
+    with seat() if isinstance(mender._workshop.reference, ShardedReference) else nullcontext():
+        yield mender
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from dask import delayed
 
 from treemend.dask.chunked import chunked
 from treemend.dask.chunks import mend_chunk, mended_example, score_chunk, scored_example
-from treemend.dask.models import MenderOrPath, model_key, opened
+from treemend.dask.models import MenderOrPath, checked, mender_of, model_key
 from treemend.dask.result import DaskMended
 
 __all__ = ["mend", "score_samples"]
@@ -57,8 +57,9 @@ def mend(mender: MenderOrPath, collection: Any) -> DaskMended:
     array([False,  True, False, False, False, False])
     """
     rows = chunked(collection)
-    empty = mended_example(opened(mender), rows.example())
-    pieces = rows.mapped(mend_chunk, model_key(mender), delayed(empty, pure=True, traverse=False))
+    model = checked(mender)
+    empty = mended_example(mender_of(model), rows.example())
+    pieces = rows.mapped(mend_chunk, model_key(model), delayed(empty, pure=True, traverse=False))
     return DaskMended(
         **{field.name: rows.piece(pieces, field.name, getattr(empty, field.name)) for field in fields(DaskMended)}
     )
@@ -80,6 +81,7 @@ def score_samples(mender: MenderOrPath, collection: Any) -> Any:
         One score a row.
     """
     rows = chunked(collection)
-    empty = scored_example(opened(mender), rows.example())
-    scores = rows.mapped(score_chunk, model_key(mender), delayed(empty, pure=True, traverse=False))
+    model = checked(mender)
+    empty = scored_example(mender_of(model), rows.example())
+    scores = rows.mapped(score_chunk, model_key(model), delayed(empty, pure=True, traverse=False))
     return rows.piece(scores, "score", empty.score)

@@ -4,8 +4,9 @@ Enters: clean reference rows, then suspect rows, in any kind of table. Leaves: a
 """
 
 from treemend.mender.estimator import TreeMender
+from treemend.mender.model_file import ModelFile
 from treemend.mender.one_table import mend
 from treemend.mender.result import Mended
 from treemend.mender.tuning import Trial, tune
 
-__all__ = ["Mended", "TreeMender", "Trial", "mend", "tune"]
+__all__ = ["Mended", "ModelFile", "TreeMender", "Trial", "mend", "tune"]
