@@ -3,14 +3,14 @@
     python -m benchmarks.scaling [--references 4000 16000] [--rows 64000] [--attributes 64] [--chunk 1000]
         [--sharded 100000] [--quick]
 
-The clusters take turns, and only one is up at a time: an idle one takes part of a core for its own upkeep. Starting up
-does not count. A row in twenty is overwritten. Throughput of one worker is measured for each size of the reference, the
-ratio and the memory for the largest.
+The clusters take turns, and only one is up at a time. They are those of ``treemend mend --dask local``: Dask's profiler
+is off and its clocks tick slowly. Starting up does not count. A row in twenty is overwritten. Throughput of one worker
+is measured for each size of the reference, the ratio and the memory for the largest.
 
 A reference in four shards is fitted to and asked about four chunks on a cluster of its own, for the memory of its two
 workers.
 
-Two ratios are printed, each the median of the rounds: of elapsed time, and of the processor time of the busier worker,
+Two ratios are printed, of the sums over all rounds: of elapsed time, and of the processor time of the busier worker,
 which is what elapsed time would be if nothing else ran on the machine.
 """
 
@@ -20,18 +20,17 @@ import argparse
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import dask.array as da
 import numpy as np
 from dask import delayed
-from distributed import Client, LocalCluster
 
 import treemend.dask
 from treemend import TreeMender
+from treemend.dask.local import local_client
 
 BASE, MODEL_TIMES, CHUNK_TIMES, SHARD_TIMES = 600_000_000, 16, 12, 8
 """A worker's memory: bytes of an idle one, times the reference, times a chunk for each thread, times its shards."""
@@ -42,7 +41,8 @@ class Measured:
     """What one run measured: rows a second by reference rows, ratios of two workers to one, bytes of a worker."""
 
     throughput: dict[int, float]
-    elapsed_ratios: tuple[float, ...]
+    elapsed_ratio: float
+    by_round: tuple[float, ...]
     processor_ratio: float
     idle: int
     peak: int
@@ -105,7 +105,7 @@ class Turn:
 
 def turn(n_workers: int, model: Path, collection: da.Array) -> Turn:
     """Start a cluster and let it mend the rows."""
-    with connected(n_workers) as client:
+    with local_client(n_workers) as client, client.as_current():
         idle = max(client.run(load_everything).values())
         # A sum over the mask: all the mending, and next to nothing to send back. Two chunks a worker for the start.
         treemend.dask.mend(model, collection.blocks[: 2 * n_workers]).mask.sum().compute()
@@ -132,22 +132,10 @@ def load_everything() -> int:
     return peak_bytes()
 
 
-@contextmanager
-def connected(n_workers: int) -> Iterator[Client]:
-    """Start single-threaded workers."""
-    with (
-        LocalCluster(
-            n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
-        ) as cluster,
-        Client(cluster) as client,
-    ):
-        yield client
-
-
 def measure_shards(asked: argparse.Namespace, rows: da.Array) -> tuple[int, int, tuple[float, float]]:
     """Return the peak of a worker's memory, what the formula says, and the seconds of fitting and of mending."""
     chunk = asked.sharded // 4
-    with connected(2) as client:
+    with local_client(2) as client, client.as_current():
         client.run(load_everything)
         begun = time.perf_counter()
         mender = treemend.dask.fit(TreeMender(), made_on_workers(made_shard, 4, chunk, asked.attributes))
@@ -176,16 +164,15 @@ def measure(asked: argparse.Namespace) -> Measured:
         turns = [*((1, n) for n in smaller), (1, largest), (2, largest)]
         taken = [[turn(n_workers, models[n], rows) for n_workers, n in turns] for _ in range(asked.rounds)]
     seconds = np.array([[(done.elapsed, done.processor) for done in round_] for round_ in taken])
-    throughput = {n: asked.rows / np.median(seconds[:, place, 1]) for place, n in enumerate(asked.references)}
-    # The turns of a round follow each other: what slows the machine for a while slows both.
-    ratios = seconds[:, -2] / seconds[:, -1]
+    totals = seconds.sum(axis=0)
+    throughput = {n: asked.rows * asked.rounds / totals[place, 1] for place, n in enumerate(asked.references)}
+    elapsed_ratio, processor_ratio = (totals[-2] / totals[-1]).tolist()
+    by_round = tuple((seconds[:, -2, 0] / seconds[:, -1, 0]).tolist())
     idle, peak = (max(getattr(done, name) for round_ in taken for done in round_) for name in ("idle", "peak"))
     bytes_a_row = asked.attributes * 8
     formula = BASE + (MODEL_TIMES * largest + CHUNK_TIMES * asked.chunk) * bytes_a_row
     shards = measure_shards(asked, rows.blocks[:4])
-    return Measured(
-        throughput, tuple(ratios[:, 0].tolist()), float(np.median(ratios[:, 1])), idle, peak, formula, *shards
-    )
+    return Measured(throughput, elapsed_ratio, by_round, processor_ratio, idle, peak, formula, *shards)
 
 
 def main(arguments: Sequence[str] | None = None) -> Measured:
@@ -194,11 +181,10 @@ def main(arguments: Sequence[str] | None = None) -> Measured:
     print(f"{asked.attributes} attributes, {asked.rows:,} rows, chunks of {asked.chunk:,}, {os.cpu_count()} cores")
     for n_reference, rate in measured.throughput.items():
         print(f"one worker, {n_reference:>7,} reference rows: {rate:8.1f} rows a second of processor time")
-    ratios = measured.elapsed_ratios
     print(
-        f"two single-threaded workers against one: {np.median(ratios):.2f} times the throughput by elapsed time "
-        f"({min(ratios):.2f} to {max(ratios):.2f} in {len(ratios)} rounds), {measured.processor_ratio:.2f} by "
-        "processor time"
+        f"two single-threaded workers against one: {measured.elapsed_ratio:.2f} times the throughput by elapsed time "
+        f"(single rounds {min(measured.by_round):.2f} to {max(measured.by_round):.2f}), {measured.processor_ratio:.2f} "
+        "by processor time"
     )
     print(
         f"memory of a worker: idle {measured.idle / 1e6:.0f} MB, peak {measured.peak / 1e6:.0f} MB, by the formula "

@@ -128,7 +128,9 @@ def _connected(address: str, jobs: int | None) -> Iterator[Any]:
     """Connect to a scheduler, or start one with single-threaded workers on this machine."""
     import logging
 
-    from distributed import Client, LocalCluster
+    from distributed import Client
+
+    from treemend.dask.local import local_client
 
     # What goes wrong is told by this command, in one line.
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
@@ -136,15 +138,7 @@ def _connected(address: str, jobs: int | None) -> Iterator[Any]:
         if address == LOCAL:
             import joblib
 
-            cluster = LocalCluster(
-                n_workers=jobs if jobs and jobs > 0 else int(joblib.cpu_count()),
-                threads_per_worker=1,
-                processes=True,
-                dashboard_address=":0",
-                silence_logs=logging.CRITICAL,
-            )
-            stack.enter_context(cluster)
-            yield stack.enter_context(Client(cluster, set_as_default=False))
+            yield stack.enter_context(local_client(jobs if jobs and jobs > 0 else int(joblib.cpu_count())))
             return
         if jobs is not None:
             raise ParameterError("--jobs is for --dask local: how many threads workers have is settled where they run.")

@@ -1,0 +1,50 @@
+"""A cluster on this machine: single-threaded worker processes, and little beside them.
+
+Enters: how many workers. Leaves: a connected client, as long as it is in use.
+
+Dask's own upkeep (a profiler that looks at every worker a hundred times a second, clocks that tick fifty times a
+second, statistics of the machine) takes part of a core even when nothing runs. Where all cores are workers, it is taken
+from their work; and nobody looks at the profile of a cluster that ends with its command.
+"""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import dask
+from distributed import Client, LocalCluster
+
+__all__ = ["local_client"]
+
+_LITTLE_UPKEEP = {
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.system-monitor.interval": "5s",
+}
+
+
+@contextmanager
+def local_client(n_workers: int) -> Iterator[Client]:
+    """Start worker processes of one thread each, and stop them in the end.
+
+    Parameters
+    ----------
+    n_workers : int
+
+    Yields
+    ------
+    Client
+        Not the default one of this process.
+    """
+    with (
+        dask.config.set(_LITTLE_UPKEEP),
+        LocalCluster(
+            n_workers=n_workers,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=None,
+            silence_logs=logging.CRITICAL,
+        ) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
