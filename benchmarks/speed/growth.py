@@ -23,7 +23,6 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import numpy as np  # noqa: E402
 
 from treemend import kernels  # noqa: E402
-from treemend.kernels import node_scans  # noqa: E402
 from treemend.tree import build_tree, lay_out  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
@@ -61,12 +60,7 @@ def scanning(setting: dict[str, int], alpha: float) -> Callable[[], object]:
 
 def leaving_out(setting: dict[str, int], bytes_of_lists: int) -> Callable[[], object]:
     packed = packed_reference(setting, 0.75)
-
-    def task() -> object:
-        node_scans.LISTS_IN_MEMORY = bytes_of_lists
-        return kernels.left_out_radii(packed, N_NEIGHBORS, n_jobs=setting["threads"])
-
-    return task
+    return lambda: kernels.left_out_radii(packed, N_NEIGHBORS, n_jobs=setting["threads"], memory=bytes_of_lists)
 
 
 def tasks() -> dict[tuple[str, str, tuple[int, ...]], Callable[[], object]]:

@@ -201,19 +201,24 @@ def test_kept_guards_against_binary_fractions():
     assert kernels.kept(7, 1.0) == 7
 
 
-@pytest.mark.parametrize(("width", "depth"), [(32, 3), (21, 3)])
-def test_pairs_computed_once_give_the_radii_of_pairs_computed_twice(width, depth, monkeypatch):
+@pytest.mark.parametrize(("width", "depth", "alpha"), [(32, 3, 0.75), (21, 3, 0.75), (21, 3, 1.0)])
+def test_pairs_computed_once_give_the_radii_of_pairs_computed_twice(width, depth, alpha, monkeypatch):
     """Also with several tiles, ties, a last tile that is not full, and lists too long for one go."""
     generator = np.random.default_rng(13)
     reference = np.round(correlated(generator, 171, width))
-    packed = kernels.pack(reference, halving_tree(width, depth), 0.75)
+    packed = kernels.pack(reference, halving_tree(width, depth), alpha)
+    monkeypatch.setattr(node_scans, "ATTRIBUTES_FOR_A_NODE", 0)
+    mirrored_lists, calls = node_scans.mirrored_lists, []
+    monkeypatch.setattr(node_scans, "mirrored_lists", lambda *given: (calls.append(given), mirrored_lists(*given))[1])
     for n_neighbors in (3, 20):
-        monkeypatch.setattr(node_scans, "LISTS_IN_MEMORY", 0)
-        twice = kernels.left_out_radii(packed, n_neighbors)
-        monkeypatch.setattr(node_scans, "LISTS_IN_MEMORY", 2**30)
+        twice = kernels.left_out_radii(packed, n_neighbors, memory=1_000)
+        assert not calls
         for blocks, n_jobs in ((1, 3), (2, 1), (8, 2)):
             monkeypatch.setattr(node_scans, "BLOCKS_IN_A_TILE", blocks)
+            monkeypatch.setattr(node_scans, "BLOCKS_IN_A_EUCLIDEAN_TILE", blocks)
             np.testing.assert_array_equal(kernels.left_out_radii(packed, n_neighbors, n_jobs=n_jobs), twice)
+        assert len(calls) == 3
+        calls.clear()
 
 
 @pytest.mark.parametrize("n_tiles", [1, 2, 5, 8])

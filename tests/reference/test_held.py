@@ -6,7 +6,7 @@ from tests.literal import ranked_distance
 from tests.rows import correlated_rows
 
 from treemend.kernels import kept
-from treemend.reference import HeldRows
+from treemend.reference import HeldRows, Means
 from treemend.tables import Scaling
 from treemend.tree import build_tree, lay_out
 
@@ -14,7 +14,7 @@ from treemend.tree import build_tree, lay_out
 def prepared(values, depth, alpha, grid=None):
     width = values.shape[1]
     tree = build_tree(lay_out(grid[:2] if grid else "sequence", width), depth)
-    return HeldRows(values).prepared(Scaling(np.zeros(width), np.ones(width)), tree, grid, alpha, None)
+    return HeldRows(values).prepared(Scaling(np.zeros(width), np.ones(width)), tree, grid, alpha, Means())
 
 
 @pytest.mark.parametrize("alpha", [0.6, 1.0])

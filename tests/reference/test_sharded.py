@@ -11,7 +11,7 @@ from tests.rows import correlated_rows
 
 from treemend import TreeMender
 from treemend.exceptions import InputError
-from treemend.reference import HeldRows, RawShard, ShardedRows
+from treemend.reference import HeldRows, Means, RawShard, ShardedRows
 from treemend.tables import Scaling
 
 
@@ -50,7 +50,7 @@ def test_every_answer_is_that_of_one_place(data):
     held = prepared(values, 2, alpha, grid)
     cuts = data.draw(st.lists(st.integers(1, n_rows - 1), max_size=6))
     rows = ShardedRows(SerialCrew.cut(values, cuts), width)
-    sharded = rows.prepared(Scaling(np.zeros(width), np.ones(width)), held.tree, grid, alpha, 1)
+    sharded = rows.prepared(Scaling(np.zeros(width), np.ones(width)), held.tree, grid, alpha, Means(n_jobs=1))
     asking = values[rng.integers(0, n_rows, 9)] + rng.integers(0, 2, (9, width)) / 8
     asking[0] += 1e12
     left_out = rng.integers(-1, n_rows, 9)

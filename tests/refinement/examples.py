@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from treemend.kernels import pack
-from treemend.reference import HeldReference, UnitLayout
+from treemend.reference import HeldReference, Means, UnitLayout
 from treemend.refinement.mixture import Shape, learn_mixture
 from treemend.tree import build_tree, lay_out
 
@@ -45,5 +45,5 @@ def held(rows):
     tree = build_tree(lay_out("sequence", rows.shape[1]), 1)
     zeros, ones = np.zeros(rows.shape[1]), np.ones(rows.shape[1])
     return HeldReference(
-        rows, rows, pack(rows, tree, 1.0), tree, zeros, ones, UnitLayout(zeros, ones, None, zeros, ones), None
+        rows, rows, pack(rows, tree, 1.0), tree, zeros, ones, UnitLayout(zeros, ones, None, zeros, ones), Means()
     )

@@ -17,6 +17,7 @@ from treemend.kernels.threads import for_chunks
 
 LABELS_IN_A_CHUNK = 256 * 1024
 MOST_ROWS_LABELLED_TOGETHER = 256
+BYTES_OF_LISTS = 2**28
 
 
 def node_radii(
@@ -92,6 +93,7 @@ def left_out_radii(
     *,
     rows: NDArray[np.int64] | None = None,
     n_jobs: int | None = None,
+    memory: int = BYTES_OF_LISTS,
 ) -> NDArray[np.float64]:
     """Return ``node_radii`` of the reference rows themselves, each left out of its own list.
 
@@ -107,6 +109,9 @@ def left_out_radii(
         Indices of the reference rows whose radii are wanted, in this order; ``None`` means all of them.
     n_jobs
         Threads, as in ``node_radii``.
+    memory
+        Bytes that the lists of nearest rows may take. If those of all rows fit, each pair of rows is compared once,
+        where that is quicker; the radii are the same.
 
     Returns
     -------
@@ -114,7 +119,7 @@ def left_out_radii(
     """
     check_neighbors(n_neighbors, packed.n_rows - 1)
     indices = None if rows is None else checked_indices(rows, packed.n_rows)
-    return np.ldexp(radii_of_reference(packed, indices, n_neighbors, n_jobs), packed.exponent)
+    return np.ldexp(radii_of_reference(packed, indices, n_neighbors, n_jobs, memory), packed.exponent)
 
 
 def node_labels(

@@ -1,9 +1,9 @@
 """From rows to settled radii: which kernels run, in which portions.
 
 Enters: the packed reference, rows in scaled units or indices of reference rows. Leaves: K-th radii at every node, in
-scaled units (section 4 of the method). Each estimate is computed for one row, except where all reference rows are
-asked for, ``alpha < 1`` and the lists of all of them fit into ``LISTS_IN_MEMORY`` bytes: then each pair of reference
-rows is computed once. At ``alpha = 1`` an estimate is so cheap that lists scattered over memory cost more.
+scaled units (section 4 of the method). Each estimate is computed for one row, except where all reference rows are asked
+for: then each pair of them is computed once, if the lists of all fit into the memory that may be used. At ``alpha = 1``
+an estimate is so cheap that lists scattered over memory cost more, unless nodes are few for the number of attributes.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from treemend.kernels.packing import LANES, PackedReference, estimate_rows, lane
 from treemend.kernels.threads import for_chunks
 
 SPARE_CANDIDATES = 2
-LISTS_IN_MEMORY = 2**28
 BLOCKS_IN_A_TILE = 8
+BLOCKS_IN_A_EUCLIDEAN_TILE = 16
+ATTRIBUTES_FOR_A_NODE = 12
 
 Lists = tuple[NDArray[np.float32], NDArray[np.int32]]
 Pair = tuple[int, int]
@@ -50,15 +51,15 @@ def distances_of_rows(
 
 
 def radii_of_reference(
-    packed: PackedReference, indices: NDArray[np.int64] | None, n_neighbors: int, n_jobs: int | None
+    packed: PackedReference, indices: NDArray[np.int64] | None, n_neighbors: int, n_jobs: int | None, memory: int
 ) -> NDArray[np.float64]:
     """Return the radii of reference rows, each left out of its own list; of all of them if no indices are given."""
     own = np.arange(packed.n_rows) if indices is None else indices
     length = _length(packed.n_rows - 1, n_neighbors)
     radii = np.empty((len(own), packed.n_nodes))
-    bytes_of_lists = packed.n_rows * packed.n_nodes * max(length, LANES) * 8
-    mirrored = indices is None and packed.alpha < 1 and bytes_of_lists <= LISTS_IN_MEMORY
-    all_lists = mirrored_lists(packed, length, n_jobs) if mirrored else None
+    pays = packed.alpha < 1 or packed.n_attributes >= ATTRIBUTES_FOR_A_NODE * packed.n_nodes
+    fits = packed.n_rows * packed.n_nodes * max(length, LANES) * 8 <= memory
+    all_lists = mirrored_lists(packed, length, n_jobs) if indices is None and pays and fits else None
 
     def task(part: slice) -> None:
         scaled = packed.reference_rows(own[part])
@@ -78,39 +79,52 @@ def mirrored_lists(packed: PackedReference, length: int, n_jobs: int | None) -> 
     Tiles of rows meet as in a tournament: the pairs of one round have no tile in common, so that threads never
     write to the same list.
     """
+    from treemend.kernels.euclidean_pairs import euclidean_pairs
     from treemend.kernels.ranked_lists import fill_lists
 
-    everyone = np.arange(packed.n_rows)
-    rows = estimate_rows(packed, packed.reference_rows(everyone))
     n_blocks = len(packed.estimate)
-    values, indices = _empty_lists(packed, n_blocks * LANES, length)
-    bounds = _no_bounds(packed, n_blocks)
-    n_tiles = -(-n_blocks // BLOCKS_IN_A_TILE)
-    work = work_of_a_row(packed) * BLOCKS_IN_A_TILE * LANES // n_tiles
+    everyone = np.arange(n_blocks * LANES)
+    rows = estimate_rows(packed, packed.reference_rows(everyone[: packed.n_rows]))
+    lists = _empty_lists(packed, len(everyone), length)
+    if packed.alpha == 1:
+        size = BLOCKS_IN_A_EUCLIDEAN_TILE
+        rows = np.pad(rows, ((0, len(everyone) - len(rows)), (0, 0)), constant_values=np.inf)
+        bounds = _no_bounds(packed, n_blocks + 1)
+        bounds[n_blocks] = -1
+
+        def meet(home: Pair, guest: Pair) -> None:
+            euclidean_pairs(packed.estimate, home, guest, rows, everyone, packed.nodes, bounds, *lists, length)
+    else:
+        size = BLOCKS_IN_A_TILE
+        bounds = _no_bounds(packed, n_blocks)
+
+        def meet(home: Pair, guest: Pair) -> None:
+            of_home = slice(home[0] * LANES, min(home[1] * LANES, packed.n_rows))
+            fill_lists(
+                packed.estimate,
+                *guest,
+                rows[of_home],
+                everyone[of_home],
+                of_home.start,
+                packed.nodes,
+                *sorters(packed),
+                bounds,
+                *lists,
+                length,
+                True,
+            )
+
+    n_tiles = -(-n_blocks // size)
+    tiles = [(tile * size, min((tile + 1) * size, n_blocks)) for tile in range(n_tiles)]
+    work = work_of_a_row(packed) * size * LANES // n_tiles
     for games in tournament(n_tiles):
 
         def play(part: slice, games: list[Pair] = games) -> None:
             for home, guest in games[part]:
-                of_home = slice(home * BLOCKS_IN_A_TILE * LANES, (home + 1) * BLOCKS_IN_A_TILE * LANES)
-                first = guest * BLOCKS_IN_A_TILE
-                fill_lists(
-                    packed.estimate,
-                    first,
-                    min(first + BLOCKS_IN_A_TILE, n_blocks),
-                    rows[of_home],
-                    everyone[of_home],
-                    of_home.start,
-                    packed.nodes,
-                    *sorters(packed),
-                    bounds,
-                    values,
-                    indices,
-                    length,
-                    True,
-                )
+                meet(tiles[home], tiles[guest])
 
         for_chunks(play, len(games), work, n_jobs)
-    return values, indices
+    return lists
 
 
 def tournament(n_tiles: int) -> list[list[Pair]]:

@@ -27,7 +27,7 @@ from treemend.mender.parts import in_parts
 from treemend.mender.result import Mended
 from treemend.mender.settings import Settings, settle
 from treemend.progress import silenced
-from treemend.reference import HeldRows, Rows
+from treemend.reference import HeldRows, Means, Rows
 from treemend.tree import AttributeTree, Part, grid_shape, lay_out
 
 __all__ = ["TreeMender"]
@@ -84,7 +84,7 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         10,000, and a random sample of that many above. Fewer make fitting quicker and the promised rate less certain.
     memory_limit : int, str or None, default=None
         Bytes that the work on rows may use beside the tables themselves, as a number or as in "500 MB". None stands for
-        a quarter of the memory that is free. It changes how many rows are worked on at a time, and no result.
+        a quarter of the memory that is free. It changes how the work is cut into portions, and no result.
     progress : bool or None, default=None
         Whether to show a bar for what lasts longer than a second. None and True show it where standard error is a
         terminal; False never does.
@@ -463,10 +463,9 @@ class TreeMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
 
     def _fitted(self) -> Workshop:
         check_is_fitted(self)
-        settings = self._workshop.settings
-        if (settings.n_jobs, settings.memory_limit) != (self.n_jobs, self.memory_limit):
-            means = settle(self.get_params(deep=False), self.n_features_in_)
-            self._workshop = self._workshop.by_means_of(means.n_jobs, means.memory_limit)
+        if self._workshop.settings.means != Means(self.n_jobs, self.memory_limit):
+            settled = settle(self.get_params(deep=False), self.n_features_in_)
+            self._workshop = self._workshop.by_means_of(settled.means)
         return self._workshop
 
     def _read(self, X: Any, *, reset: bool) -> tables.Table:

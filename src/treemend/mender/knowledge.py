@@ -16,7 +16,7 @@ from treemend.calibration import Calibration, Threshold, calibrate, largest_tau,
 from treemend.imputation import Filler, Reconstruction, learn_reconstruction
 from treemend.mender.settings import Settings
 from treemend.mender.weighing import Bench, Scales, learn_scales
-from treemend.reference import HeldReference, Reference, Rows
+from treemend.reference import HeldReference, Means, Reference, Rows
 from treemend.tables import Scaling, learn_scaling
 from treemend.tree import AttributeTree, Part, build_tree
 
@@ -83,13 +83,12 @@ class Workshop:
         in_columns[:, self.tree.order] = in_tree_order
         return in_columns
 
-    def by_means_of(self, n_jobs: int | None, memory_limit: int | str | None) -> "Workshop":
+    def by_means_of(self, means: Means) -> "Workshop":
         """Return the same workshop with other means, which change no result."""
         reference = self.reference
         if isinstance(reference, HeldReference):
-            reference = replace(reference, n_jobs=n_jobs)
-        settings = replace(self.settings, n_jobs=n_jobs, memory_limit=memory_limit)
-        return _laid_out(reference, self.knowledge, settings, self.calibration)
+            reference = replace(reference, means=means)
+        return _laid_out(reference, self.knowledge, replace(self.settings, means=means), self.calibration)
 
     def level(self) -> int:
         """Return how many calibration rows may be at least as unusual while a node still counts as anomalous."""
@@ -117,14 +116,14 @@ def learn(
     looked_at = _sample(rows.n_rows, _MOST_FOR_THE_LAYOUT, settings.seed)
     tree = build_tree(part_of(rows.some(looked_at)), settings.depth)
     scaling = learn_scaling(np.array(rows.extremes()), settings.scale)
-    reference = rows.prepared(scaling, tree, grid, settings.alpha, settings.n_jobs)
+    reference = rows.prepared(scaling, tree, grid, settings.alpha, settings.means)
     numbers = _sample(rows.n_rows, settings.calibration_rows, settings.seed)
     with progress.step(f"Comparing {len(numbers):,} reference rows with all others"):
         calibration = calibrate(numbers, reference.left_out_radii(numbers, settings.n_neighbors))
     reconstruction = None
     if settings.imputation == "reconstruct":
         with progress.step("Learning how to fill gaps"):
-            reconstruction = learn_reconstruction(reference, seed=settings.seed, n_jobs=settings.n_jobs)
+            reconstruction = learn_reconstruction(reference, seed=settings.seed, n_jobs=settings.means.n_jobs)
     threshold = _choose_threshold(calibration, tree, settings)
     knowledge = Knowledge(scaling, tree, numbers, calibration.radii, threshold, reconstruction, grid, scales=None)
     workshop = _laid_out(reference, knowledge, settings, calibration)
@@ -137,7 +136,7 @@ def learn(
 
 def open_workshop(rows: Rows, knowledge: Knowledge, settings: Settings) -> Workshop:
     """Make the tools again from the reference and what was learnt."""
-    reference = rows.prepared(knowledge.scaling, knowledge.tree, knowledge.grid, settings.alpha, settings.n_jobs)
+    reference = rows.prepared(knowledge.scaling, knowledge.tree, knowledge.grid, settings.alpha, settings.means)
     return _laid_out(reference, knowledge, settings, calibrate(knowledge.calibrated, knowledge.radii))
 
 
@@ -169,7 +168,7 @@ def _laid_out(reference: Reference, knowledge: Knowledge, settings: Settings, ca
         grid=knowledge.grid,
         tau=knowledge.threshold.tau,
         stop_at_root=settings.stop_at_root,
-        n_jobs=settings.n_jobs,
+        n_jobs=settings.means.n_jobs,
     )
     return Workshop(reference, knowledge, settings, calibration, filler, bench)
 

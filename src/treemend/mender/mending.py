@@ -78,7 +78,7 @@ def _mend_part(
         left_out=left_out,
         n_draws=n_draws,
         seed=workshop.settings.seed,
-        n_jobs=workshop.settings.n_jobs,
+        n_jobs=workshop.settings.means.n_jobs,
     )
     if verdict.surprise is not None and verdict.surprise.draft is not None:
         draft = verdict.surprise.draft

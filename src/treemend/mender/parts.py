@@ -34,7 +34,7 @@ def row_parts(workshop: Workshop, n_rows: int, n_draws: int = 0) -> Iterator[sli
     """
     tree = workshop.tree
     numbers = (_NUMBERS_AN_ATTRIBUTE + n_draws) * tree.n_features + _NUMBERS_A_NODE * tree.n_nodes + _NUMBERS_A_ROW
-    affordable = memory_budget(workshop.settings.memory_limit) // (8 * numbers)
+    affordable = memory_budget(workshop.settings.means.memory_limit) // (8 * numbers)
     size = max(_FEWEST_ROWS, min(_MOST_ROWS, affordable))
     with progress.step(f"Looking at {n_rows:,} rows", n_rows):
         for begin in range(0, n_rows, size):

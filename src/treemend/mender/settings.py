@@ -15,6 +15,7 @@ from treemend.exceptions import ParameterError
 from treemend.imputation import DONORS, IMPUTATIONS
 from treemend.memory import memory_budget
 from treemend.mender.parameters import check_choice, check_count, check_flag, check_share
+from treemend.reference import Means
 from treemend.tree import default_depth
 
 __all__ = ["Settings", "settle"]
@@ -41,9 +42,8 @@ class Settings:
     stop_at_root: bool
     scale: str | None
     calibration_rows: int
-    memory_limit: int | str | None
     seed: int
-    n_jobs: int | None
+    means: Means
 
 
 def settle(given: Mapping[str, Any], n_features: int) -> Settings:
@@ -96,9 +96,8 @@ def settle(given: Mapping[str, Any], n_features: int) -> Settings:
         stop_at_root=given["root_rule"] == "stop",
         scale=given["scale"],
         calibration_rows=_calibration_rows(given["calibration_rows"], int(given["n_neighbors"])),
-        memory_limit=given["memory_limit"],
         seed=_seed(given["random_state"]),
-        n_jobs=given["n_jobs"],
+        means=Means(given["n_jobs"], given["memory_limit"]),
     )
 
 

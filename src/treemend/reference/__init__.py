@@ -7,7 +7,7 @@ measures rows with holes, ``unit`` takes rows to the scales of the context.
 """
 
 from treemend.reference.held import HeldReference, HeldRows
-from treemend.reference.questions import Reference, Rows
+from treemend.reference.questions import Means, Reference, Rows
 from treemend.reference.shard import RawShard
 from treemend.reference.sharded import Crew, ShardedReference, ShardedRows
 from treemend.reference.unit import UnitLayout
@@ -16,6 +16,7 @@ __all__ = [
     "Crew",
     "HeldReference",
     "HeldRows",
+    "Means",
     "RawShard",
     "Reference",
     "Rows",

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from treemend import kernels
 from treemend.kernels import PackedReference
+from treemend.memory import memory_budget
 from treemend.reference.missing import observed_distances
+from treemend.reference.questions import Means
 from treemend.reference.unit import UnitLayout
 from treemend.tables import Scaling
 from treemend.tree import AttributeTree
@@ -49,10 +51,10 @@ class HeldRows:
         return self.values[numbers]
 
     def prepared(
-        self, scaling: Scaling, tree: AttributeTree, grid: tuple[int, int, int] | None, alpha: float, n_jobs: int | None
+        self, scaling: Scaling, tree: AttributeTree, grid: tuple[int, int, int] | None, alpha: float, means: Means
     ) -> "HeldReference":
         """Return the rows ready to be asked."""
-        return hold(self.values, self.extremes(), scaling, tree, grid, alpha, n_jobs)
+        return hold(self.values, self.extremes(), scaling, tree, grid, alpha, means)
 
 
 def hold(
@@ -62,14 +64,14 @@ def hold(
     tree: AttributeTree,
     grid: tuple[int, int, int] | None,
     alpha: float,
-    n_jobs: int | None,
+    means: Means,
 ) -> "HeldReference":
     """Prepare rows that are the whole reference, or a part of one with the given extremes of its columns."""
     low, high = extremes
     scaled = np.ascontiguousarray(scaling.apply(values)[:, tree.order])
     unit = unit_layout(low, high, scaling, tree, grid)
     packed = kernels.pack(scaled, tree, alpha, extremes=unit.extremes)
-    return HeldReference(values, scaled, packed, tree, low[tree.order], high[tree.order], unit, n_jobs)
+    return HeldReference(values, scaled, packed, tree, low[tree.order], high[tree.order], unit, means)
 
 
 def unit_layout(
@@ -97,8 +99,7 @@ class HeldReference:
     low, high : ndarray, one an attribute
         Extremes in the user's units, in the order of the tree.
     unit : UnitLayout
-    n_jobs : int or None
-        Threads.
+    means : Means
     """
 
     values: Floats
@@ -108,7 +109,7 @@ class HeldReference:
     low: Floats
     high: Floats
     unit: UnitLayout
-    n_jobs: int | None
+    means: Means
 
     def __getstate__(self) -> dict[str, Any]:
         """Travel without what can be made again."""
@@ -118,6 +119,11 @@ class HeldReference:
     def n_rows(self) -> int:
         """Number of reference rows."""
         return len(self.table)
+
+    @property
+    def n_jobs(self) -> int | None:
+        """Threads."""
+        return self.means.n_jobs
 
     def radii(self, rows: Floats, n_neighbors: int, left_out: Integers | None = None) -> Floats:
         """Return the distance to the K-th nearest reference row, rows x nodes; rows may have holes."""
@@ -132,7 +138,8 @@ class HeldReference:
         """Return the radii of reference rows, each left out of its own neighbours, numbers x nodes."""
         everything = len(numbers) == self.n_rows and bool((np.diff(numbers) == 1).all())
         some = None if everything else numbers
-        return kernels.left_out_radii(self.packed, n_neighbors, rows=some, n_jobs=self.n_jobs)
+        memory = memory_budget(self.means.memory_limit) // 2
+        return kernels.left_out_radii(self.packed, n_neighbors, rows=some, n_jobs=self.n_jobs, memory=memory)
 
     def beyond(self, rows: Floats, radii: Floats, n_neighbors: int) -> Flags:
         """Tell where the K-th radius of complete rows is larger than the node's given one, rows x nodes."""

@@ -1,13 +1,14 @@
 """What can be asked of reference rows (method, sections 4, 6 and 10).
 
-Enters: nothing. Leaves: two protocols. `Rows` are the rows as they came, before anything was learnt; `Reference` are
-the same rows scaled, in the order of the tree, ready to be compared with others.
+Enters: nothing. Leaves: two protocols, and the `Means` by which they answer. `Rows` are the rows as they came, before
+anything was learnt; `Reference` are the same rows scaled, in the order of the tree, ready to be compared with others.
 
 Reference rows have numbers, from 0 on. ``left_out`` names for each asking row the reference row that it is, -1 for
 none: that one is not among the answers. Answers are sorted by distance, then by number, and are the same bits wherever
 the rows are kept and however many are asked at a time.
 """
 
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -17,11 +18,27 @@ from treemend.reference.unit import UnitLayout
 from treemend.tables import Scaling
 from treemend.tree import AttributeTree
 
-__all__ = ["Reference", "Rows"]
+__all__ = ["Means", "Reference", "Rows"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Means:
+    """What may be used to answer; no answer depends on it.
+
+    Attributes
+    ----------
+    n_jobs : int or None
+        Threads.
+    memory_limit : int, str or None
+        As `treemend.memory.memory_budget` takes it.
+    """
+
+    n_jobs: int | None = None
+    memory_limit: int | str | None = None
 
 
 class Reference(Protocol):
@@ -97,6 +114,6 @@ class Rows(Protocol):
         """Return the rows of these numbers."""
 
     def prepared(
-        self, scaling: Scaling, tree: AttributeTree, grid: tuple[int, int, int] | None, alpha: float, n_jobs: int | None
+        self, scaling: Scaling, tree: AttributeTree, grid: tuple[int, int, int] | None, alpha: float, means: Means
     ) -> Reference:
         """Return the rows ready to be asked."""

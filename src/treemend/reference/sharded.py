@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from treemend.exceptions import InputError
 from treemend.reference import shard as shards
 from treemend.reference.held import hold, unit_layout
+from treemend.reference.questions import Means
 from treemend.reference.shard import RawShard, Shard
 from treemend.reference.unit import UnitLayout
 from treemend.tables import Scaling
@@ -71,11 +72,11 @@ class ShardedRows:
         return _fetched(self.crew, numbers, self.n_attributes)
 
     def prepared(
-        self, scaling: Scaling, tree: AttributeTree, grid: tuple[int, int, int] | None, alpha: float, n_jobs: int | None
+        self, scaling: Scaling, tree: AttributeTree, grid: tuple[int, int, int] | None, alpha: float, means: Means
     ) -> "ShardedReference":
         """Return the rows ready to be asked."""
         low, high = self.extremes()
-        crew = self.crew.made(_shard, (low, high), scaling, tree, grid, alpha, n_jobs)
+        crew = self.crew.made(_shard, (low, high), scaling, tree, grid, alpha, means)
         unit = unit_layout(low, high, scaling, tree, grid)
         return ShardedReference(crew, scaling, tree, low[tree.order], high[tree.order], unit)
 
@@ -205,9 +206,9 @@ def _shard(
     tree: AttributeTree,
     grid: tuple[int, int, int] | None,
     alpha: float,
-    n_jobs: int | None,
+    means: Means,
 ) -> Shard:
-    return Shard(hold(raw.values, extremes, scaling, tree, grid, alpha, n_jobs), raw.first)
+    return Shard(hold(raw.values, extremes, scaling, tree, grid, alpha, means), raw.first)
 
 
 def _joined(first: tuple[Integers, Floats], second: tuple[Integers, Floats]) -> tuple[Integers, Floats]:
