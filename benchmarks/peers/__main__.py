@@ -1,6 +1,6 @@
 """Run the peers: ``python -m benchmarks.peers``, or ``make peers``.
 
-Enters: a data folder. Leaves: ``peers.csv`` beside the results of the proof, one row for each set, kind and peer.
+Enters: a data folder. Leaves: ``peers.csv`` beside the results of the proof, a row for each set, split, kind and peer.
 """
 
 import argparse
@@ -48,22 +48,28 @@ def main(arguments: list[str] | None = None) -> int:
         data=datasets.data_folder(asked.data), results=asked.results, quick=asked.quick, seed=asked.seed
     )
     names = obtainable(asked.sets or SUBJECTS, settings.data)
-    work = Work("peers", settings, len(names) * len(PEERS))
-    work.do({f"{name} {peer}": partial(_run, name, peer, settings) for peer in PEERS for name in names})
+    pieces = {
+        f"{name} {peer} {split}": partial(_run, name, peer, split, settings)
+        for peer in PEERS
+        for name in names
+        for split in range(1 if settings.quick else SUBJECTS[name].splits)
+    }
+    work = Work("peers", settings, len(pieces))
+    work.do(pieces)
     work.finish()
     return 0
 
 
-def _run(name: str, peer_name: str, settings: Settings) -> Iterator[Row]:
-    """Measure one peer on one set's first split; the same rows as in ``sweep.csv``."""
-    case = draw_case(name, 0, settings.data, seed=settings.seed, quick=settings.quick)
+def _run(name: str, peer_name: str, split: int, settings: Settings) -> Iterator[Row]:
+    """Measure one peer on one split of a set; the same rows as in ``sweep.csv``."""
+    case = draw_case(name, split, settings.data, seed=settings.seed, quick=settings.quick)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         peer = PEERS[peer_name]().fit(case.reference)
         for filling, fill in peer.fillings().items():
             method = f"{peer.title} + {filling}"
             for row in measure_case(case, method, judge_and_repair(peer, fill, case.fresh, _RATE)):
-                yield {"set": name, "split": 0, "rows": case.fingerprint, **row}
+                yield {"set": name, "split": split, "rows": case.fingerprint, **row}
 
 
 if __name__ == "__main__":

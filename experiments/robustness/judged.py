@@ -99,12 +99,12 @@ def _sweep(settings: Settings) -> Iterator[Figure]:
 
 
 def peer_means(settings: Settings, *, all_kinds: bool = False) -> dict[str, dict[str, float]]:
-    """Return each set's mean quality on its first split, by method; "treemend" beside the peers.
+    """Return each set's mean quality over its splits, by method; "treemend" beside the peers.
 
     Over the kinds in which the limit's quality exceeds .3, or over all six. Sets whose rows are not those of the
     sweep are left out.
     """
-    ours = [row for row in read_rows(settings.results / "sweep.csv") if row["split"] == 0]
+    ours = read_rows(settings.results / "sweep.csv")
     peers = read_rows(settings.results / "peers.csv")
     means: dict[str, dict[str, float]] = {}
     for name in dict.fromkeys(row["set"] for row in peers):
@@ -112,8 +112,8 @@ def peer_means(settings: Settings, *, all_kinds: bool = False) -> dict[str, dict
         theirs = [row for row in peers if row["set"] == name]
         if {row["rows"] for row in own} != {row["rows"] for row in theirs}:
             continue
-        limit = {row["kind"]: row["quality"] for row in own if row["method"] == "limit"}
-        kinds = [kind for kind in KINDS if all_kinds or limit[kind] > sweep.LEAST_LIMIT]
+        limit = [row for row in own if row["method"] == "limit"]
+        kinds = [kind for kind in KINDS if all_kinds or _mean_quality(limit, [kind]) > sweep.LEAST_LIMIT]
         means[name] = {"treemend": _mean_quality([row for row in own if row["method"] == "default"], kinds)}
         for method in dict.fromkeys(row["method"] for row in theirs):
             means[name][method] = _mean_quality([row for row in theirs if row["method"] == method], kinds)

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["LEAST_LIMIT", "cells", "compute", "draw", "false_alarms", "judged"]
 
-SPLITS = {"sonar": 5, "tecator": 5, "bci": 3, "wdbc": 2}
-"""One split has several hundred test rows; of the small sets several are drawn."""
 LEAST_LIMIT = 0.3
 """Where even the limit's quality is at most this, repair is hardly possible, and the cell is not judged."""
 _QUICK = ("digits", "digits_squares")
@@ -36,7 +34,7 @@ def compute(settings: Settings) -> None:
     pieces = {
         f"{name} {split}": partial(_split, name, split, settings)
         for name in names
-        for split in range(1 if settings.quick else SPLITS.get(name, 1))
+        for split in range(1 if settings.quick else SUBJECTS[name].splits)
     }
     work = Work("sweep", settings, len(pieces))
     work.do(pieces)

@@ -57,9 +57,9 @@ def radii_of_reference(
     own = np.arange(packed.n_rows) if indices is None else indices
     length = _length(packed.n_rows - 1, n_neighbors)
     radii = np.empty((len(own), packed.n_nodes))
-    pays = packed.alpha < 1 or packed.n_attributes >= ATTRIBUTES_FOR_A_NODE * packed.n_nodes
     fits = packed.n_rows * packed.n_nodes * max(length, LANES) * 8 <= memory
-    all_lists = mirrored_lists(packed, length, n_jobs) if indices is None and pays and fits else None
+    mirrored = indices is None and fits and worth_mirroring(packed)
+    all_lists = mirrored_lists(packed, length, n_jobs) if mirrored else None
 
     def task(part: slice) -> None:
         scaled = packed.reference_rows(own[part])
@@ -71,6 +71,11 @@ def radii_of_reference(
 
     for_chunks(task, len(own), work_of_a_row(packed), n_jobs)
     return radii
+
+
+def worth_mirroring(packed: PackedReference) -> bool:
+    """Tell whether comparing each pair of reference rows once is quicker than comparing it twice."""
+    return packed.alpha < 1 or packed.n_attributes >= ATTRIBUTES_FOR_A_NODE * packed.n_nodes
 
 
 def mirrored_lists(packed: PackedReference, length: int, n_jobs: int | None) -> Lists:
