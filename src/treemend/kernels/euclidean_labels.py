@@ -21,7 +21,7 @@ from treemend.kernels.exact import norms_about_centre
 from treemend.kernels.flags import inlined, kernel
 from treemend.kernels.lane_masks import any_between_of_four, count_less
 from treemend.kernels.lanes import assign, entry, zeros_like_row
-from treemend.kernels.lone_nodes import BLOCKS_IN_A_TILE, Wanting, foreign_part, go_through_tile
+from treemend.kernels.lone_nodes import BLOCKS_IN_A_TILE, Wanting, go_through_tile, list_wanting
 from treemend.kernels.networks import NodeArrays
 from treemend.kernels.packing import LANES
 from treemend.kernels.witnesses import count_unsure, witness_bounds
@@ -155,16 +155,8 @@ def euclidean_labels(
         np.empty((n_nodes, n_rows), dtype=np.int64),
     )
     n_wanting = np.zeros(n_nodes, dtype=np.int64)
-    for row in range(n_rows):
-        for node in range(n_nodes):
-            anomalous[row, node] = False
-            if missing[row, node] > 0:
-                place = n_wanting[node]
-                wanting.row[node, place] = row
-                wanting.first[node, place] = foreign_part(node, norms[row], nodes)
-                wanting.bound[node, place] = possible[row, node]
-                wanting.missing[node, place] = missing[row, node]
-                n_wanting[node] += 1
+    list_wanting(missing, norms, possible, nodes, wanting, n_wanting)
+    anomalous[:] = False
     for first_block in range(n_shared, block_order.shape[0], BLOCKS_IN_A_TILE):
         tile = block_order[first_block : first_block + BLOCKS_IN_A_TILE]
         for node in range(n_nodes):

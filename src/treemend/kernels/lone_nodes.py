@@ -46,6 +46,28 @@ def foreign_part(node: int, norms: NDArray[np.float64], nodes: NodeArrays) -> in
 
 
 @inlined
+def list_wanting(
+    missing: NDArray[np.int64],
+    norms: NDArray[np.float64],
+    possible: NDArray[np.float32],
+    nodes: NodeArrays,
+    wanting: Wanting,
+    n_wanting: NDArray[np.int64],
+) -> None:
+    """List for every node the rows that miss witnesses there, and count them in ``n_wanting``."""
+    n_nodes, n_rows = wanting.row.shape
+    for row in range(n_rows):
+        for node in range(n_nodes):
+            if missing[row, node] > 0:
+                place = n_wanting[node]
+                wanting.row[node, place] = row
+                wanting.first[node, place] = foreign_part(node, norms[row], nodes)
+                wanting.bound[node, place] = possible[row, node]
+                wanting.missing[node, place] = missing[row, node]
+                n_wanting[node] += 1
+
+
+@inlined
 def lone_sums(
     blocks: NDArray[np.float32],
     places: tuple[int, int],

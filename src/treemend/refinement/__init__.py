@@ -19,7 +19,7 @@ from treemend.refinement.context import (
     row_densities,
     weigh,
 )
-from treemend.refinement.evidence import Tails, conformal_threshold, learn_tails, p_values
+from treemend.refinement.evidence import Tails, conformal_threshold, learn_tails
 from treemend.refinement.stretches import find_stretches
 
 __all__ = [
@@ -32,7 +32,6 @@ __all__ = [
     "find_stretches",
     "learn_context",
     "learn_tails",
-    "p_values",
     "row_densities",
     "weigh",
 ]

@@ -76,15 +76,3 @@ def conformal_threshold(clean: Floats, false_alarm_rate: float) -> float:
     # The small number keeps (N + 1)(1 - rate) from passing an integer by rounding alone.
     rank = math.ceil((len(clean) + 1) * (1 - false_alarm_rate) - 1e-9)
     return math.inf if rank > len(clean) else float(clean[max(rank, 1) - 1])
-
-
-def p_values(clean: Floats, statistics: Floats) -> Floats:
-    """Return how often a clean row is at least as surprising: (1 + number of clean rows) / (N + 1).
-
-    Examples
-    --------
-    >>> p_values(np.arange(1.0, 20.0), np.array([0.0, 18.0, 30.0]))
-    array([1.  , 0.15, 0.05])
-    """
-    below = np.searchsorted(clean, statistics, side="left")
-    return np.asarray((1 + len(clean) - below) / (len(clean) + 1))
