@@ -62,6 +62,7 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--sharded", type=int, default=100_000, help="reference rows in shards")
     parser.add_argument("--quick", action="store_true", help="tiny rows, one round: to see that it runs")
     asked = parser.parse_args(arguments)
+    asked.references.sort()
     if asked.quick:
         asked.references, asked.attributes, asked.rows, asked.chunk, asked.rounds = [100, 150], 12, 120, 20, 1
         asked.sharded = 120

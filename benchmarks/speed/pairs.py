@@ -53,7 +53,9 @@ def main() -> None:
         n_rows = all_rows // 100 if asked.quick else all_rows
         packed = kernels.pack(smooth_rows(n_rows, width), build_tree(lay_out("sequence", width), depth), alpha)
         node_scans.ATTRIBUTES_FOR_A_NODE = 0
-        kernels.left_out_radii(kernels.pack(smooth_rows(50, 8), build_tree(lay_out("sequence", 8), 2), alpha), 8)
+        small = kernels.pack(smooth_rows(50, 8), build_tree(lay_out("sequence", 8), 2), alpha)
+        for memory in (PLENTY, NONE):
+            seconds(small, memory)
         once, twice = np.min([[seconds(packed, memory) for memory in (PLENTY, NONE)] for _ in range(asked.rounds)], 0)
         node_scans.ATTRIBUTES_FOR_A_NODE = chosen_from
         lists = f"{n_rows * packed.n_nodes * 128 / 1e6:.0f} MB"

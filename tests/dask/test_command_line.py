@@ -203,3 +203,20 @@ def test_a_killed_run_goes_on_where_it_was(folder, spread):
     for name in (min(before), max(set(after) - set(before))):
         assert run(["mend", f"parts/{name}", "-m", "model.safetensors", "-o", "one.parquet", "-f", "-q"]) == 0
         assert Path("out", name).read_bytes() == Path("one.parquet").read_bytes()
+
+
+def test_a_worker_of_another_version_or_with_another_model_is_told_in_one_line(folder, spread, client, monkeypatch):
+    client.run(set_version, "99.1")
+    code, err = spread("-q")
+    assert (code, "has treemend 99.1, and the model was sent by" in err, err.count("\n")) == (2, True, 1), err
+    client.run(set_version, treemend.__version__)
+    monkeypatch.setattr("treemend.mender.model_file._checksum", lambda path: "0" * 64)
+    code, err = spread("-q", "--force")
+    assert (code, "is not there, or another file, on" in err, err.count("\n")) == (4, True, 1), err
+    assert stamps("out") == {}
+
+
+def set_version(version):
+    import treemend
+
+    treemend.__version__ = version

@@ -143,6 +143,7 @@ import numpy as np
 from tests import naive
 from tests.kernels.examples import correlated, halving_tree
 from treemend import kernels
+from treemend.kernels import node_scans
 generator = np.random.default_rng(1)
 for width, depth, alpha in ((20, 2, 0.75), (5, 3, 0.75), (20, 2, 1.0)):
     tree = halving_tree(width, depth)
@@ -152,6 +153,9 @@ for width, depth, alpha in ((20, 2, 0.75), (5, 3, 0.75), (20, 2, 1.0)):
     assert np.array_equal(radii, naive.node_radii(reference, tree, alpha, rows, 3))
     labels = kernels.node_labels(packed, rows, radii[1], 3, n_jobs=1)
     assert np.array_equal(labels, radii > radii[1])
+    node_scans.ATTRIBUTES_FOR_A_NODE = 0
+    left_out = kernels.left_out_radii(packed, 3, n_jobs=1)
+    assert np.array_equal(left_out, naive.left_out_radii(reference, tree, alpha, 3))
 """
     source = Path(treemend.__file__).parents[1]
     root = Path(__file__).parents[2]

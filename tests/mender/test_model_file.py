@@ -60,12 +60,29 @@ def test_a_file_that_changed_or_went_is_refused(path, tmp_path):
     moved.unlink()
     with pytest.raises(ModelFileError, match="is not there, or another file"):
         _ = copy.mender
-    with pytest.raises(ModelFileError):
+    with pytest.raises(ModelFileError, match="cannot be read: No such file"):
         ModelFile(moved)
+
+
+def test_a_file_replaced_while_it_is_read_is_refused(path, tmp_path, monkeypatch):
+    moved = tmp_path / "model"
+    moved.write_bytes(path.read_bytes())
+    file, load = ModelFile(moved), TreeMender.load
+
+    def load_and_replace(path):
+        mender = load(path)
+        moved.write_bytes(b"another")
+        return mender
+
+    monkeypatch.setattr(TreeMender, "load", load_and_replace)
+    with pytest.raises(ModelFileError, match="another file"):
+        _ = file.mender
 
 
 def test_another_version_is_refused(path, monkeypatch):
     copy = sent(ModelFile(path))
     monkeypatch.setattr(treemend, "__version__", "99.1")
-    with pytest.raises(ParameterError, match=r"has treemend 99\.1, and the model was sent by .*Install the same"):
+    with pytest.raises(
+        ParameterError, match=r"has treemend 99\.1, and the model was sent by treemend .*Install the same"
+    ):
         _ = copy.mender

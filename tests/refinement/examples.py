@@ -47,3 +47,8 @@ def held(rows):
     return HeldReference(
         rows, rows, pack(rows, tree, 1.0), tree, zeros, ones, UnitLayout(zeros, ones, None, zeros, ones), Means()
     )
+
+
+def p_values(clean, statistics):
+    """How often a clean row is at least as surprising, the row itself counted."""
+    return np.array([(1 + np.sum(clean >= statistic)) / (1 + len(clean)) for statistic in statistics])

@@ -6,7 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
-from tests.refinement.examples import held, rows_for
+from tests.refinement.examples import held, p_values, rows_for
 from tests.rows import GENERATORS
 
 from treemend.refinement import (
@@ -36,11 +36,6 @@ def judge(reference, rows, grid=None, rate=0.05):
     return found, surprise.argmax(axis=1), mask, p_values(clean, surprise.max(axis=1))
 
 
-def p_values(clean, statistics):
-    """How often a clean row is at least as surprising, the row itself counted."""
-    return [(1 + np.sum(clean >= statistic)) / (1 + len(clean)) for statistic in statistics]
-
-
 @pytest.mark.parametrize("generate", GENERATORS)
 def test_the_rate_on_fresh_clean_rows_is_the_rate_asked_for(generate):
     rng = np.random.default_rng(11)
@@ -52,7 +47,7 @@ def test_the_rate_on_fresh_clean_rows_is_the_rate_asked_for(generate):
     # Both the threshold and the share of fresh rows beyond it are uncertain.
     error = np.sqrt(rate * (1 - rate) * (1 / n_reference + 1 / n_fresh))
     assert abs(found.mean() - rate) < 3 * error
-    np.testing.assert_array_equal(found, np.array(p) <= rate)
+    np.testing.assert_array_equal(found, p <= rate)
     np.testing.assert_array_equal(mask.any(axis=1), found)
 
 

@@ -7,8 +7,9 @@ import math
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.refinement.examples import p_values
 
-from treemend.refinement import conformal_threshold, learn_tails, p_values
+from treemend.refinement import conformal_threshold, learn_tails
 
 
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 60), rate=st.floats(0.001, 0.999))

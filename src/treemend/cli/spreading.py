@@ -25,7 +25,7 @@ from treemend.cli.walking import Targets, walk
 from treemend.cli.wording import sentence
 from treemend.exceptions import ColumnsError, InputError, OutputError, ParameterError
 from treemend.files import FileTable, files_of, open_table
-from treemend.mender import ModelFile
+from treemend.mender import ModelFile, TreeMender
 from treemend.report.plain import counted
 from treemend.tables import columns_difference
 from treemend.whole import WholeFile
@@ -70,8 +70,9 @@ def mend(
     names = tuple(os.path.relpath(file, folder) for file in files_of(folder))
     first = reading.table((os.path.join(folder, names[0]),))
     wanted = reading.chosen(first) if reading.columns or reading.passthrough else None
+    # The mender itself is not kept: only workers need it.
+    chosen = model_columns(TreeMender.load(path), first, wanted)
     model = ModelFile(path)
-    chosen = model_columns(model.mender, first, wanted)
     states = states_of(folder, names)
     for target, contents in ((output, "repaired rows"), (targets.mask, "masks")):
         if target is not None:

@@ -6,7 +6,8 @@ Enters: a fitted mender, or the path of its model file, and a Dask array or data
 The way through: ``models`` makes the mender one key of the graph, so that a worker gets it once, however many chunks it
 mends; ``chunked`` puts a function to every chunk of an array or a data frame; ``chunks`` is what runs on a worker, and
 calls `TreeMender` as anyone would; ``mending`` calls these in order. ``fitting`` leaves a reference larger than one
-worker where it is, and ``crew`` asks its shards. `TreeMender` knows nothing of all this.
+worker where it is, and ``crew`` asks its shards; ``local`` starts workers on this machine. `TreeMender` knows nothing
+of all this.
 """
 
 try:

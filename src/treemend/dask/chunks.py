@@ -70,7 +70,7 @@ def mend_chunk(
     """
     if len(chunk) == 0:
         return empty
-    with _in_chunk(block_id, partition_info), _ready(model) as mender:
+    with _ready(model) as mender, _in_chunk(block_id, partition_info):
         pieces = _pieces(mender, chunk)
     if isinstance(chunk, np.ndarray):
         return pieces
@@ -90,7 +90,7 @@ def score_chunk(
     """Score the rows of a chunk; the parameters are those of `mend_chunk`."""
     if len(chunk) == 0:
         return empty
-    with _in_chunk(block_id, partition_info), _ready(model) as mender:
+    with _ready(model) as mender, _in_chunk(block_id, partition_info):
         return _scores(mender, chunk)
 
 

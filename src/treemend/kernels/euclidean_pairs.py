@@ -2,7 +2,8 @@
 
 Enters: the reference's float32 lane blocks, the same rows one by one, and two tiles, which are runs of blocks. Leaves:
 the lists of both tiles with what the rows of the other have to offer (sections 3, 4 and 8 of the method). It goes up the
-tree as ``euclidean`` does, four rows of the first tile together through each block of the second.
+tree as ``euclidean`` does, four rows of the first tile together through each block of the second. As in ``ranked_lists``,
+which of several equal estimates stays in a list may depend on the order of the work; the settled radii do not.
 """
 
 from __future__ import annotations
@@ -97,10 +98,11 @@ def euclidean_pairs(
 ) -> None:
     """Offer the rows of two tiles to each other's lists (row, node, room); a tile may meet itself.
 
-    A tile is the number of its first block and that of the one after its last. ``rows`` are padded as the blocks are,
-    and row ``i`` leaves out ``everyone[i]``, itself. ``bounds`` has for each block and node the largest values of its
-    lists so far, and after the last block one more that lets nobody in: a block that meets itself offers its rows
-    once.
+    A tile is the number of its first block and that of the one after its last. There are as many ``rows`` as lanes;
+    those that pad the last block may be anything finite, since that block offers its rows to itself alone, and nobody
+    reads their lists. Row ``i`` leaves out ``everyone[i]``, itself. ``bounds`` has for each block and node the largest
+    values of its lists so far, and after the last block one more that lets nobody in: a block that meets itself
+    offers its rows once.
     """
     n_nodes = values.shape[1]
     width = blocks.shape[1]

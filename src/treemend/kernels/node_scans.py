@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from treemend.kernels.checks import work_of_a_row
 from treemend.kernels.networks import EvenLayout, Network
 from treemend.kernels.packing import LANES, PackedReference, estimate_rows, lane_aligned, scale_rows
-from treemend.kernels.threads import for_chunks
+from treemend.kernels.threads import for_chunks, thread_count
 
 SPARE_CANDIDATES = 2
 BLOCKS_IN_A_TILE = 8
@@ -57,8 +57,7 @@ def radii_of_reference(
     own = np.arange(packed.n_rows) if indices is None else indices
     length = _length(packed.n_rows - 1, n_neighbors)
     radii = np.empty((len(own), packed.n_nodes))
-    fits = packed.n_rows * packed.n_nodes * max(length, LANES) * 8 <= memory
-    mirrored = indices is None and fits and worth_mirroring(packed)
+    mirrored = indices is None and worth_mirroring(packed) and bytes_for_mirroring(packed, length) <= memory
     all_lists = mirrored_lists(packed, length, n_jobs) if mirrored else None
 
     def task(part: slice) -> None:
@@ -78,6 +77,13 @@ def worth_mirroring(packed: PackedReference) -> bool:
     return packed.alpha < 1 or packed.n_attributes >= ATTRIBUTES_FOR_A_NODE * packed.n_nodes
 
 
+def bytes_for_mirroring(packed: PackedReference, length: int) -> int:
+    """Return what `mirrored_lists` needs: lists, bounds, and the rows once more."""
+    n_blocks, width, _ = packed.estimate.shape
+    bytes_of_a_row = packed.n_nodes * (8 * max(length, LANES) + 4) + 5 * width
+    return int(n_blocks * LANES * bytes_of_a_row)
+
+
 def mirrored_lists(packed: PackedReference, length: int, n_jobs: int | None) -> Lists:
     """Return the shortlists of all reference rows, each pair of rows computed once.
 
@@ -89,18 +95,19 @@ def mirrored_lists(packed: PackedReference, length: int, n_jobs: int | None) -> 
 
     n_blocks = len(packed.estimate)
     everyone = np.arange(n_blocks * LANES)
-    rows = estimate_rows(packed, packed.reference_rows(everyone[: packed.n_rows]))
+    rows = np.array(packed.estimate.transpose(0, 2, 1), order="C").reshape(len(everyone), -1)
+    # What pads rows and wires is at infinity in the blocks; one of the two must be finite.
+    np.copyto(rows, 0, where=np.isinf(rows))
     lists = _empty_lists(packed, len(everyone), length)
     if packed.alpha == 1:
-        size = BLOCKS_IN_A_EUCLIDEAN_TILE
-        rows = np.pad(rows, ((0, len(everyone) - len(rows)), (0, 0)), constant_values=np.inf)
+        largest = BLOCKS_IN_A_EUCLIDEAN_TILE
         bounds = _no_bounds(packed, n_blocks + 1)
         bounds[n_blocks] = -1
 
         def meet(home: Pair, guest: Pair) -> None:
             euclidean_pairs(packed.estimate, home, guest, rows, everyone, packed.nodes, bounds, *lists, length)
     else:
-        size = BLOCKS_IN_A_TILE
+        largest = BLOCKS_IN_A_TILE
         bounds = _no_bounds(packed, n_blocks)
 
         def meet(home: Pair, guest: Pair) -> None:
@@ -119,16 +126,20 @@ def mirrored_lists(packed: PackedReference, length: int, n_jobs: int | None) -> 
                 True,
             )
 
+    # Half of the tiles play at a time; every thread shall have a game.
+    size = min(largest, max(1, n_blocks // (2 * thread_count(n_jobs))))
     n_tiles = -(-n_blocks // size)
     tiles = [(tile * size, min((tile + 1) * size, n_blocks)) for tile in range(n_tiles)]
     work = work_of_a_row(packed) * size * LANES // n_tiles
+    n_played, n_games = 0, n_tiles * (n_tiles + 1) // 2
     for games in tournament(n_tiles):
 
         def play(part: slice, games: list[Pair] = games) -> None:
             for home, guest in games[part]:
                 meet(tiles[home], tiles[guest])
 
-        for_chunks(play, len(games), work, n_jobs)
+        for_chunks(play, len(games), work, n_jobs, of=(n_played, n_games))
+        n_played += len(games)
     return lists
 
 

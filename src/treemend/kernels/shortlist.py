@@ -2,7 +2,8 @@
 
 Enters: candidates, each a distance and a row index. Leaves: those that are nearest, the lower row index first where
 distances are equal (section 4 of the method). Candidates for ``insert`` come in ascending order of row index, and an
-equal one goes behind; the others come in any order.
+equal one goes behind (where pairs are computed once the order is another, and which of equal ones stays does not
+matter); the others come in any order.
 """
 
 from __future__ import annotations

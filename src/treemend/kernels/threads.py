@@ -75,20 +75,25 @@ def for_chunks(
     n_jobs: int | None,
     *,
     largest: int = LARGEST_CHUNK,
+    of: tuple[int, int] | None = None,
 ) -> None:
-    """Call ``task`` for slices that cover all rows, in threads; Ctrl-C ends it after the slices in work."""
+    """Call ``task`` for slices that cover all rows, in threads; Ctrl-C ends it after the slices in work.
+
+    Where the rows are part of a longer work, ``of`` says how much of it was done before, and how much there is.
+    """
+    before, whole = of or (0, n_rows)
     n_threads = thread_count(n_jobs)
     size = chunk_size(n_rows, work_per_row, n_threads, largest)
     slices = [slice(begin, min(begin + size, n_rows)) for begin in range(0, n_rows, size)]
     if n_threads == 1 or len(slices) <= 1:
         for part in slices:
             task(part)
-            chunks_done(part.stop, n_rows)
+            chunks_done(before + part.stop, whole)
         return
     futures = [_pool(n_threads).submit(task, part) for part in slices]
     try:
         while wait(futures, timeout=SECONDS_BETWEEN_LOOKS).not_done:
-            chunks_done(sum(future.done() for future in futures) * size, n_rows)
+            chunks_done(before + sum(future.done() for future in futures) * size, whole)
     except BaseException:
         for future in futures:
             future.cancel()

@@ -76,7 +76,7 @@ class ShardedRows:
     ) -> "ShardedReference":
         """Return the rows ready to be asked."""
         low, high = self.extremes()
-        crew = self.crew.made(_shard, (low, high), scaling, tree, grid, alpha, means)
+        crew = self.crew.made(_shard, (low, high), scaling, tree, grid, alpha, Means(means.n_jobs))
         unit = unit_layout(low, high, scaling, tree, grid)
         return ShardedReference(crew, scaling, tree, low[tree.order], high[tree.order], unit)
 
