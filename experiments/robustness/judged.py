@@ -101,17 +101,18 @@ def _sweep(settings: Settings) -> Iterator[Figure]:
 def peer_means(settings: Settings, *, all_kinds: bool = False) -> dict[str, dict[str, float]]:
     """Return each set's mean quality over its splits, by method; "treemend" beside the peers.
 
-    Over the kinds in which the limit's quality exceeds .3, or over all six. Sets whose rows are not those of the
-    sweep are left out.
+    Over the kinds in which the limit's quality exceeds .3, or over all six. Only splits that both were run on count,
+    told by their rows.
     """
     ours = read_rows(settings.results / "sweep.csv")
     peers = read_rows(settings.results / "peers.csv")
     means: dict[str, dict[str, float]] = {}
     for name in dict.fromkeys(row["set"] for row in peers):
-        own = [row for row in ours if row["set"] == name]
-        theirs = [row for row in peers if row["set"] == name]
-        if {row["rows"] for row in own} != {row["rows"] for row in theirs}:
+        shared = {row["rows"] for row in ours} & {row["rows"] for row in peers if row["set"] == name}
+        if not shared:
             continue
+        own = [row for row in ours if row["set"] == name and row["rows"] in shared]
+        theirs = [row for row in peers if row["set"] == name and row["rows"] in shared]
         limit = [row for row in own if row["method"] == "limit"]
         kinds = [kind for kind in KINDS if all_kinds or _mean_quality(limit, [kind]) > sweep.LEAST_LIMIT]
         means[name] = {"treemend": _mean_quality([row for row in own if row["method"] == "default"], kinds)}
@@ -127,6 +128,8 @@ def _mean_quality(rows: Sequence[Row], kinds: Sequence[str]) -> float:
 def _peers(settings: Settings) -> Iterator[Figure]:
     for all_kinds, where in ((True, "all six kinds"), (False, "kinds in which the limit exceeds .3")):
         means = peer_means(settings, all_kinds=all_kinds)
+        if not means:
+            return
         ahead = {name: max(value for key, value in by.items() if key != "treemend") for name, by in means.items()}
         lost = [SUBJECTS[name].title for name, by in means.items() if by["treemend"] <= ahead[name]]
         most = max(len(by) for by in means.values())
