@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 
 PAPER = $(if $(DATA),--data '$(DATA)') $(ONLY)
 
-.PHONY: demo paper robustness peers test check lint types imports format pictures screenshots benchmark clean help
+.PHONY: demo paper robustness peers test test-lowest check lint types imports format pictures screenshots benchmark clean help
 
 help:            ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 18
@@ -21,6 +21,16 @@ demo: $(VENV)/.installed            ## repair occluded digits; leaves demo.png
 
 test: $(VENV)/.installed            ## all tests, on two processes
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+.venv-lowest/.installed: pyproject.toml tests/lowest_versions.py
+	$(PYTHON) -m venv .venv-lowest
+	$(PYTHON) tests/lowest_versions.py > .venv-lowest/requirements.txt
+	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check --requirement .venv-lowest/requirements.txt
+	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	touch $@
+
+test-lowest: .venv-lowest/.installed            ## the same with the lowest versions of everything that pyproject.toml allows
+	.venv-lowest/bin/python -m pytest -n 2 --dist worksteal -W default
 
 check: lint types imports            ## ruff, mypy --strict, import-linter
 

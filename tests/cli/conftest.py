@@ -52,3 +52,8 @@ def treemend(capfd):
 def model(folder, treemend):
     assert treemend("fit", "clean.csv", "-o", "model.safetensors", "--quiet") == (0, "", "")
     return folder / "model.safetensors"
+
+
+def read_csv(source, **options):
+    """Read numbers as they were written, to the last bit."""
+    return pd.read_csv(source, float_precision="round_trip", **options)

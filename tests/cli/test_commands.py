@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from tests.cli.conftest import NAMES
+from tests.cli.conftest import NAMES, read_csv
 
 import treemend as package
 from treemend import TreeMender
@@ -28,10 +28,10 @@ def test_mend_with_a_model(model, treemend, frames, expected):
     assert err == f"out.csv: {expected.corrupted.sum()} of 20 rows hold something overwritten, " + (
         f"{np.asarray(expected.mask).sum()} cells in all\n"
     )
-    repaired = pd.read_csv("out.csv")
+    repaired = read_csv("out.csv")
     assert repaired["id"].tolist() == frames[1]["id"].tolist()
     assert np.array_equal(repaired[NAMES], expected.repaired)
-    assert np.array_equal(pd.read_csv("mask.csv").astype(bool), expected.mask)
+    assert np.array_equal(read_csv("mask.csv").astype(bool), expected.mask)
     before, after = (Path(name).read_bytes().splitlines() for name in ("suspect.csv", "out.csv"))
     assert [old == new for old, new in zip(before[1:], after[1:], strict=True)] == (~expected.corrupted).tolist()
     found = json.loads(Path("found.json").read_text())
@@ -49,8 +49,8 @@ def test_mend_with_a_model(model, treemend, frames, expected):
 def test_in_one_go_into_any_kind(ending, folder, treemend, expected):
     code, _, _ = treemend("mend", "suspect.parquet", "--clean", "clean.csv", "-o", f"out.{ending}", "-q")
     assert code == 0
-    readers = {"parquet": pd.read_parquet, "feather": pd.read_feather, "tsv": lambda path: pd.read_csv(path, sep="\t")}
-    repaired = readers.get(ending, pd.read_csv)(f"out.{ending}")
+    readers = {"parquet": pd.read_parquet, "feather": pd.read_feather, "tsv": lambda path: read_csv(path, sep="\t")}
+    repaired = readers.get(ending, read_csv)(f"out.{ending}")
     assert np.array_equal(repaired[NAMES], expected.repaired)
 
 
@@ -63,7 +63,7 @@ def test_arrays(folder, treemend, frames, expected):
     assert np.load("m.npz")["rows"].dtype == bool
     assert np.array_equal(np.load("m.npz")["rows"].any(axis=1), expected.corrupted)
     assert treemend("mend", "suspect.csv", "-c", "s*", "-m", "model", "-o", "out.csv")[0] == 0
-    assert np.array_equal(pd.read_csv("out.csv")[NAMES], expected.repaired)
+    assert np.array_equal(read_csv("out.csv")[NAMES], expected.repaired)
 
 
 def test_standard_streams(model, treemend, monkeypatch):
@@ -83,10 +83,10 @@ def test_the_table_as_its_own_reference(folder, treemend, frames, monkeypatch):
     code, _, err = treemend("mend", "table.csv", "-o", "out.csv")
     assert code == 0
     assert "its own reference" in err
-    assert np.array_equal(pd.read_csv("out.csv"), wanted)
+    assert np.array_equal(read_csv("out.csv"), wanted)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(Path("table.csv").read_bytes())))
     code, out, _ = treemend("mend", "-", "-o", "-", "--json", "found.json")
-    assert np.array_equal(pd.read_csv(io.StringIO(out)), wanted)
+    assert np.array_equal(read_csv(io.StringIO(out)), wanted)
     assert json.loads(Path("found.json").read_text())["reference"]["kind"] == "the table itself"
 
 

@@ -201,7 +201,7 @@ def test_help_is_quick_and_loads_nothing_heavy():
         "print(*sorted(sys.modules), file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "{SUSPECT}..." in done.stdout
+    assert "SUSPECT" in done.stdout
     assert not {"numpy", "sklearn", "pyarrow", "numba", "pandas", "rich"} & set(done.stderr.split())
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from tests.cli.conftest import NAMES
+from tests.cli.conftest import NAMES, read_csv
 
 import treemend as package
 from treemend import TreeMender
@@ -99,7 +99,7 @@ def test_names_and_formulas_do_no_harm(folder, treemend, frames):
     assert "<img" not in re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
     assert "<b>s.csv" not in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
-    repaired = pd.read_csv("o.csv")
+    repaired = read_csv("o.csv")
     assert (repaired["text"] == "=1+1").all()
     assert repaired.columns.tolist() == suspect.columns.tolist()
 
@@ -133,7 +133,7 @@ def test_missing_cells_are_filled_and_counted_apart(ending, model, treemend, fra
     )
     assert code == 0
     assert err.endswith("; 3 missing cells filled\n")
-    readers = {"csv": pd.read_csv, "parquet": pd.read_parquet, "npy": np.load}
+    readers = {"csv": read_csv, "parquet": pd.read_parquet, "npy": np.load}
     assert np.array_equal(readers[ending](f"o.{ending}"), expected.repaired)
     assert np.array_equal(np.load("m.npy"), expected.mask)
     totals = told()["summary"]["totals"]
@@ -172,12 +172,12 @@ def test_the_table_itself_goes_the_way_of_treemend_mend(folder, treemend, frames
 
     monkeypatch.setattr(batches, "_CELLS", 16 * 50)
     Path("t.csv").write_text(holed(own_table(frames)))
-    expected = package.mend(pd.read_csv("t.csv"))
+    expected = package.mend(read_csv("t.csv"))
     code, _, err = treemend("mend", "t.csv", "-o", "o.csv", "--json", "found.json", "--report", "r.html")
     assert code == 0
     assert "t.csv: left out of the reference, since values are missing: 2 rows" in err
     assert "set aside, since they look overwritten: " in err
-    assert np.array_equal(pd.read_csv("o.csv"), expected.repaired)
+    assert np.array_equal(read_csv("o.csv"), expected.repaired)
     reference = told()["reference"]
     assert reference["kind"] == "the table itself"
     assert reference["rows"] + reference["set_aside"] == 218
