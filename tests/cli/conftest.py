@@ -55,5 +55,7 @@ def model(folder, treemend):
 
 
 def read_csv(source, **options):
-    """Read numbers as they were written, to the last bit."""
-    return pd.read_csv(source, float_precision="round_trip", **options)
+    """Read numbers as they were written, to the last bit, which pandas does by itself since version 3."""
+    if int(pd.__version__.split(".")[0]) < 3:
+        options["float_precision"] = "round_trip"
+    return pd.read_csv(source, **options)
