@@ -11,7 +11,7 @@ from typing import BinaryIO, Self, cast
 
 from treemend.exceptions import OutputError
 from treemend.files.kinds import STANDARD_STREAM
-from treemend.whole import WholeFile
+from treemend.atomic import AtomicFile
 
 __all__ = ["Outputs"]
 
@@ -30,7 +30,7 @@ class Outputs:
     def __init__(self, inputs: Sequence[str], *, force: bool) -> None:
         self._taken = {os.path.realpath(path): "an input" for path in inputs if path != STANDARD_STREAM}
         self._force = force
-        self._files: list[WholeFile] = []
+        self._files: list[AtomicFile] = []
 
     def __enter__(self) -> Self:
         return self
@@ -58,7 +58,7 @@ class Outputs:
             self._taken[STANDARD_STREAM] = "an output"
             return cast(BinaryIO, sys.stdout.buffer)
         self.claim(path)
-        whole = WholeFile(path, replace=self._force)
+        whole = AtomicFile(path, replace=self._force)
         self._files.append(whole)
         return whole.file
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from treemend.exceptions import OutputError
-from treemend.whole import WholeFile
+from treemend.atomic import AtomicFile
 
 __all__ = ["RUN_FILE", "Run", "claim_folder", "states_of"]
 
@@ -77,7 +77,7 @@ def claim_folder(folder: str, run: Run, states: Mapping[str, list[int]], *, forc
     elif known is None and any(place.iterdir()):
         raise OutputError(f"{folder} holds files, and none says that they are of such a run. {_NEXT_STEP}")
     before = {} if known is None else _checked(known, place, run, states)
-    with WholeFile(place / RUN_FILE, replace=True) as file:
+    with AtomicFile(place / RUN_FILE, replace=True) as file:
         told = {**vars(run), "parts": {**before, **states}}
         file.file.write(json.dumps(told, indent=1).encode("ascii") + b"\n")
 

@@ -28,7 +28,7 @@ from treemend.files import FileTable, files_of, open_table
 from treemend.mender import ModelFile, TreeMender
 from treemend.report.plain import counted
 from treemend.tables import columns_difference
-from treemend.whole import WholeFile
+from treemend.atomic import AtomicFile
 
 __all__ = ["mend"]
 
@@ -187,7 +187,7 @@ def _mend_part(part: Part, desk: Desk) -> dict[str, int]:
         for path in (part.output, part.mask):
             if path is not None:
                 os.makedirs(os.path.dirname(path), exist_ok=True)
-                files[path] = stack.enter_context(WholeFile(path, replace=True)).file
+                files[path] = stack.enter_context(AtomicFile(path, replace=True)).file
         targets = Targets(part.output, part.mask)
         mender = desk.model.mender
         summary = walk(table, desk.chosen, Judge(mender, names_of(mender)), targets, files, None, Talk(quiet=True))

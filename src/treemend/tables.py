@@ -1,11 +1,8 @@
-"""Reading tables of any kind, and building repaired ones of the same kind.
+"""Tables of any kind in, float64 arrays through the package, tables of the same kind out.
 
-Enters: an array-like, or a pandas, polars or pyarrow table, and the names of columns that are not looked at. Leaves: a
-`Table`.
-
-The rule for types: floats keep their type; integers and booleans become float64, since what is put back need not be
-whole; integers beyond 2^53, which a float64 cannot hold, are refused. Columns that are passed through may be of any
-type and come back untouched, in their place.
+This is the only module that knows data frames (through narwhals). Floats keep their type; integers and booleans become
+float64, since a repaired value need not be whole; integers beyond 2^53, which a float64 cannot hold, are refused.
+Columns that are passed through may be of any type and come back untouched, in their place.
 """
 
 from collections.abc import Sequence
@@ -20,7 +17,16 @@ from sklearn.utils.validation import check_array
 
 from treemend.exceptions import ColumnsError, InputError
 
-__all__ = ["Table", "attributes_only", "read_table"]
+__all__ = [
+    "Table",
+    "attributes_only",
+    "check_finite",
+    "check_not_infinite",
+    "check_range",
+    "columns_difference",
+    "describe_cells",
+    "read_table",
+]
 
 _LARGEST_EXACT = 2**53
 
@@ -204,3 +210,109 @@ def _check_exact_integers(array: NDArray[Any]) -> None:
             "Integers beyond 2**53 lose digits as 64-bit floats, and rows must come back as they were: got values from "
             f"{int(array.min())} to {int(array.max())}. Divide or shift them first, or leave such columns (ids?) out."
         )
+
+
+_CELLS_SHOWN = 3
+
+
+def describe_cells(cells: NDArray[np.bool_], names: tuple[str, ...] | None) -> str:
+    """Say where the marked cells are, the first few by name.
+
+    Examples
+    --------
+    >>> print(describe_cells(np.array([[False, True], [True, True]]), ("a", "b")))
+    3 cells in 2 rows: row 0, column 1 ('b'); row 1, column 0 ('a'); row 1, column 1 ('b')
+    """
+    rows, columns = np.nonzero(cells)
+    shown = [
+        f"row {row}, column {column}" + (f" ({names[column]!r})" if names else "")
+        for row, column in zip(rows[:_CELLS_SHOWN], columns[:_CELLS_SHOWN], strict=True)
+    ]
+    more = ["..."] if len(rows) > _CELLS_SHOWN else []
+    n_rows = len(np.unique(rows))
+    counted = f"{len(rows)} cell{'s' * (len(rows) != 1)} in {n_rows} row{'s' * (n_rows != 1)}"
+    return f"{counted}: {'; '.join(shown + more)}"
+
+
+def check_finite(values: NDArray[np.float64], names: tuple[str, ...] | None, what: str, remedy: str) -> None:
+    """Refuse NaN and infinity.
+
+    Parameters
+    ----------
+    values : ndarray, rows x attributes
+    names : tuple of str or None
+        Column names, for the message.
+    what : str
+        What the rows are, "reference" or "suspect".
+    remedy : str
+        What else can be done about NaN.
+    """
+    cells = np.isnan(values)
+    if cells.any():
+        raise InputError(
+            f"Input contains NaN: the {what} rows must be complete, but NaN stands in {describe_cells(cells, names)}. "
+            f"Drop those rows, fill the cells, or {remedy}."
+        )
+    check_not_infinite(values, names, what)
+
+
+def check_not_infinite(values: NDArray[np.float64], names: tuple[str, ...] | None, what: str) -> None:
+    """Refuse infinity; NaN stands for a missing value."""
+    cells = np.isinf(values)
+    if cells.any():
+        raise InputError(
+            f"Input contains inf: the {what} rows must be finite numbers, but inf stands in "
+            f"{describe_cells(cells, names)}. Drop those rows, or set the cells to NaN to have them filled."
+        )
+
+
+def check_range(values: NDArray[np.float64], names: tuple[str, ...] | None) -> None:
+    """Refuse a reference whose attributes span more than a float64 can hold."""
+    with np.errstate(over="ignore"):
+        width = values.max(axis=0) - values.min(axis=0)
+    if np.isfinite(width).all():
+        return
+    column = int(np.flatnonzero(~np.isfinite(width))[0])
+    named = f" ({names[column]!r})" if names else ""
+    raise InputError(
+        f"The reference values of column {column}{named} span from {values[:, column].min():g} to "
+        f"{values[:, column].max():g}, more than a 64-bit float can hold. Divide the column by a power of ten first."
+    )
+
+
+_NAMES_SHOWN = 5
+
+
+def columns_difference(expected: Sequence[str], got: Sequence[str]) -> str:
+    """Tell missing, extra and reordered columns.
+
+    Examples
+    --------
+    >>> print(columns_difference(["a", "b", "c"], ["b", "a", "x"]))
+    - missing: 'c'
+    + extra: 'x'
+    ~ out of order: 'a' (column 0 of the reference, here 1), 'b' (column 1 of the reference, here 0)
+    """
+    known, given = set(expected), set(got)
+    lines = []
+    missing = [name for name in expected if name not in given]
+    extra = [name for name in got if name not in known]
+    if missing:
+        lines.append(f"- missing: {_shortened([repr(name) for name in missing])}")
+    if extra:
+        lines.append(f"+ extra: {_shortened([repr(name) for name in extra])}")
+    place = {name: position for position, name in enumerate(got)}
+    shared = [name for name in expected if name in given]
+    if shared != [name for name in got if name in known]:
+        moved = [
+            f"{name!r} (column {position} of the reference, here {place[name]})"
+            for position, name in enumerate(expected)
+            if name in given and place[name] != position
+        ]
+        lines.append(f"~ out of order: {_shortened(moved)}")
+    return "\n".join(lines)
+
+
+def _shortened(items: list[str]) -> str:
+    shown = ", ".join(items[:_NAMES_SHOWN])
+    return shown if len(items) <= _NAMES_SHOWN else f"{shown} and {len(items) - _NAMES_SHOWN} more"

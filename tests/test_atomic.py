@@ -7,7 +7,7 @@ import textwrap
 import pytest
 
 from treemend.exceptions import OutputError
-from treemend.whole import WholeFile
+from treemend.atomic import AtomicFile
 
 
 @pytest.fixture(params=["nameless", "beside"])
@@ -22,7 +22,7 @@ def way(request, monkeypatch):
 
 def test_appears_at_the_end(way, tmp_path):
     path = tmp_path / "out"
-    with WholeFile(path, replace=False) as whole_file:
+    with AtomicFile(path, replace=False) as whole_file:
         whole_file.file.write(b"half")
         assert not path.exists()
         whole_file.file.write(b" and half")
@@ -32,7 +32,7 @@ def test_appears_at_the_end(way, tmp_path):
 
 
 def test_an_error_leaves_nothing(way, tmp_path):
-    with pytest.raises(KeyboardInterrupt), WholeFile(tmp_path / "out", replace=False) as whole_file:
+    with pytest.raises(KeyboardInterrupt), AtomicFile(tmp_path / "out", replace=False) as whole_file:
         whole_file.file.write(b"half")
         raise KeyboardInterrupt
     assert os.listdir(tmp_path) == []
@@ -41,13 +41,13 @@ def test_an_error_leaves_nothing(way, tmp_path):
 def test_existing_files_are_kept_or_replaced(way, tmp_path):
     path = tmp_path / "out"
     path.write_text("old")
-    with pytest.raises(OutputError, match="is there already"):
-        WholeFile(path, replace=False)
-    with pytest.raises(ZeroDivisionError), WholeFile(path, replace=True) as whole_file:
+    with pytest.raises(OutputError, match="already exists"):
+        AtomicFile(path, replace=False)
+    with pytest.raises(ZeroDivisionError), AtomicFile(path, replace=True) as whole_file:
         whole_file.file.write(b"new")
         raise ZeroDivisionError
     assert path.read_text() == "old"
-    with WholeFile(path, replace=True) as whole_file:
+    with AtomicFile(path, replace=True) as whole_file:
         whole_file.file.write(b"new")
     assert path.read_text() == "new"
     assert os.listdir(tmp_path) == ["out"]
@@ -58,7 +58,7 @@ def test_a_file_that_came_meanwhile_is_kept(way, hard_links, tmp_path, monkeypat
     if way == "beside" and not hard_links:
         monkeypatch.setattr(os, "link", _refuse)
     path = tmp_path / "out"
-    with pytest.raises(OutputError, match="is there already"), WholeFile(path, replace=False) as whole_file:
+    with pytest.raises(OutputError, match="already exists"), AtomicFile(path, replace=False) as whole_file:
         whole_file.file.write(b"new")
         path.write_text("someone else's")
     assert path.read_text() == "someone else's"
@@ -67,20 +67,20 @@ def test_a_file_that_came_meanwhile_is_kept(way, hard_links, tmp_path, monkeypat
 
 def test_links_are_followed_and_devices_refused(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "real")
-    with WholeFile(tmp_path / "link", replace=False) as whole_file:
+    with AtomicFile(tmp_path / "link", replace=False) as whole_file:
         whole_file.file.write(b"x")
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "real").read_bytes() == b"x"
     with pytest.raises(OutputError, match="not a plain file"):
-        WholeFile("/dev/null", replace=True)
+        AtomicFile("/dev/null", replace=True)
     with pytest.raises(OutputError, match="No such file"):
-        WholeFile(tmp_path / "no" / "folder", replace=False)
+        AtomicFile(tmp_path / "no" / "folder", replace=False)
 
 
 def test_a_system_without_hard_links(tmp_path, monkeypatch):
     monkeypatch.delattr(os, "O_TMPFILE", raising=False)
     monkeypatch.setattr(os, "link", _refuse)
-    with WholeFile(tmp_path / "out", replace=False) as whole_file:
+    with AtomicFile(tmp_path / "out", replace=False) as whole_file:
         whole_file.file.write(b"x")
     assert os.listdir(tmp_path) == ["out"]
 
@@ -88,8 +88,8 @@ def test_a_system_without_hard_links(tmp_path, monkeypatch):
 def test_a_killed_process_leaves_nothing(tmp_path):
     code = f"""
     import os, signal
-    from treemend.whole import WholeFile
-    with WholeFile({str(tmp_path / "out")!r}, replace=False) as whole_file:
+    from treemend.atomic import AtomicFile
+    with AtomicFile({str(tmp_path / "out")!r}, replace=False) as whole_file:
         whole_file.file.write(b"x" * 10**6)
         os.kill(os.getpid(), signal.SIGKILL)
     """

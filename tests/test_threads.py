@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import treemend
-from treemend.kernels.threads import chunk_size, for_chunks, thread_count
+from treemend.threads import chunk_size, for_chunks, thread_count
 
 
 def test_integers_mean_what_they_mean_in_joblib():

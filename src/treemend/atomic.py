@@ -18,10 +18,10 @@ from typing import BinaryIO, Self
 
 from treemend.exceptions import OutputError
 
-__all__ = ["WholeFile"]
+__all__ = ["AtomicFile"]
 
 
-class WholeFile:
+class AtomicFile:
     """A file being written, which gets its name when it is complete.
 
     Leaving the ``with`` block without an error publishes the file, unless `publish` was called before; leaving it with
@@ -112,7 +112,7 @@ class WholeFile:
 
 
 def _exists(path: Path) -> OutputError:
-    return OutputError(f"{path} is there already and was left as it is. Choose another name, or ask to overwrite it.")
+    return OutputError(f"{path} already exists; not overwritten. Choose another name, or ask to overwrite it.")
 
 
 def _name_open_file(descriptor: int, path: Path) -> None:
