@@ -38,13 +38,13 @@ class Layout:
         The column at each position.
     grid : tuple of int or None
         Height, width and channels; positions go row by row, channels last.
-    group : ndarray of int of shape (n_features,) or None
+    groups : ndarray of int of shape (n_features,) or None
         Number of the group at each position; a run ends where the group changes.
     """
 
     order: NDArray[np.int64]
     grid: tuple[int, int, int] | None = None
-    group: NDArray[np.int64] | None = None
+    groups: NDArray[np.int64] | None = None
 
     @property
     def n_features(self) -> int:
@@ -64,7 +64,7 @@ class Layout:
             raise ModelFileError("The order of the columns is not a permutation of them.")
         if self.grid is not None and (min(self.grid) < 1 or prod(self.grid) != d):
             raise ModelFileError(f"A grid of {self.grid} does not have {d} cells.")
-        if self.group is not None and self.group.shape != (d,):
+        if self.groups is not None and self.groups.shape != (d,):
             raise ModelFileError(f"There must be one group number for each of {d} columns.")
 
 
@@ -97,7 +97,7 @@ def resolve_layout(layout: object, values: Floats, names: Sequence[str] | None =
     if isinstance(groups, list | tuple) and groups and all(isinstance(group, list | tuple) for group in groups):
         numbered = _numbered(groups, n_features, names)
         sizes = [len(group) for group in numbered]
-        return Layout(np.concatenate(numbered).astype(np.int64), group=np.repeat(np.arange(len(sizes)), sizes))
+        return Layout(np.concatenate(numbered).astype(np.int64), groups=np.repeat(np.arange(len(sizes)), sizes))
     raise ParameterError(f"{_EXPECTED}; got {layout!r}.")
 
 
