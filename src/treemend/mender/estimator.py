@@ -304,7 +304,7 @@ class Mender(BaseMender):
         )
         statistics = score_rows(model, table.values, statistics, n_jobs=self.n_jobs)
         p_values = model.calibration.p_values(statistics)
-        declared = statistics > model.calibration.threshold(rate)
+        declared = statistics > threshold
         if fdr is not None:
             rule = Rule("fdr", fdr, model.calibration.n_rows)
             declared = adjusted_p_values(p_values) <= fdr
