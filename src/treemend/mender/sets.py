@@ -125,7 +125,16 @@ def grow_cells(mix: Mixture, rules: Rules, state: State, u: Floats, labels: Labe
     total = 0.0
     for _ in range(steps):
         toggle_gains(
-            state.W, state.r, state.q, state.ld, mix.log_weight, mix.constants, mix.tail, d - n_out, state.out, space.gains
+            state.W,
+            state.r,
+            state.q,
+            state.ld,
+            mix.log_weight,
+            mix.constants,
+            mix.tail,
+            d - n_out,
+            state.out,
+            space.gains,
         )
         best, at, best_runs = 1e-6, -1, 0
         for j in range(d):
@@ -157,7 +166,16 @@ def grow_cells(mix: Mixture, rules: Rules, state: State, u: Floats, labels: Labe
 
 @kernel
 def _move_borders(
-    mix: Mixture, rules: Rules, state: State, away: Floats, u: Floats, labels: Labels, lo: int, hi: int, kind: int, space: Space
+    mix: Mixture,
+    rules: Rules,
+    state: State,
+    away: Floats,
+    u: Floats,
+    labels: Labels,
+    lo: int,
+    hi: int,
+    kind: int,
+    space: Space,
 ) -> tuple[int, int]:
     """Move the borders of a run of noise or foreign cells while its log odds grow."""
     d = len(u)
@@ -179,7 +197,16 @@ def _move_borders(
                     m += 1
                     at += step
                 alone_densities(
-                    mix.covariance, away, mix.log_weight, mix.constants, mix.tail, order, m, space.upper, space.forms, alone
+                    mix.covariance,
+                    away,
+                    mix.log_weight,
+                    mix.constants,
+                    mix.tail,
+                    order,
+                    m,
+                    space.upper,
+                    space.forms,
+                    alone,
                 )
             for sign in (1, -1):
                 m = 0
@@ -199,8 +226,20 @@ def _move_borders(
                 if m == 0:
                     continue
                 prefix_gains(
-                    state.W, state.r, state.q, state.ld, mix.log_weight, mix.constants, mix.tail, d - n_out,
-                    order, m, sign, space.upper, space.forms, gains,
+                    state.W,
+                    state.r,
+                    state.q,
+                    state.ld,
+                    mix.log_weight,
+                    mix.constants,
+                    mix.tail,
+                    d - n_out,
+                    order,
+                    m,
+                    sign,
+                    space.upper,
+                    space.forms,
+                    gains,
                 )
                 slopes = 0.0
                 for a in range(m):
@@ -260,12 +299,33 @@ def _best_run_move(
                 at += step
             sign = -1 if back else 1
             prefix_gains(
-                state.W, state.r, state.q, state.ld, mix.log_weight, mix.constants, mix.tail, d - n_out,
-                order, m, sign, space.upper, space.forms, gains,
+                state.W,
+                state.r,
+                state.q,
+                state.ld,
+                mix.log_weight,
+                mix.constants,
+                mix.tail,
+                d - n_out,
+                order,
+                m,
+                sign,
+                space.upper,
+                space.forms,
+                gains,
             )
             if foreign_too and not back:
                 alone_densities(
-                    mix.covariance, away, mix.log_weight, mix.constants, mix.tail, order, m, space.upper, space.forms, alone
+                    mix.covariance,
+                    away,
+                    mix.log_weight,
+                    mix.constants,
+                    mix.tail,
+                    order,
+                    m,
+                    space.upper,
+                    space.forms,
+                    alone,
                 )
             slopes = 0.0
             for a in range(m):
@@ -325,7 +385,9 @@ def _best_shift(
 
 
 @kernel
-def likely_components(mix: Mixture, r: Floats, q: Floats, cells: Integers, m: int, space: Space, likely: Booleans) -> None:
+def likely_components(
+    mix: Mixture, r: Floats, q: Floats, cells: Integers, m: int, space: Space, likely: Booleans
+) -> None:
     """Mark the components that are not far behind the best one once ``cells[:m]`` are out."""
     n_components, d = r.shape
     terms = np.empty(n_components)
@@ -394,8 +456,16 @@ def search(
                 for j in range(lo, hi):
                     space.order[j - lo] = j
                 alone_densities(
-                    mix.covariance, away, mix.log_weight, mix.constants, mix.tail,
-                    space.order, hi - lo, space.upper, space.forms, space.alone,
+                    mix.covariance,
+                    away,
+                    mix.log_weight,
+                    mix.constants,
+                    mix.tail,
+                    space.order,
+                    hi - lo,
+                    space.upper,
+                    space.forms,
+                    space.alone,
                 )
                 bonus += space.alone[hi - lo - 1]
         grow_cells(mix, rules, state, u, labels, 3 * d, space)
@@ -512,3 +582,47 @@ def _find_rows(
             if value > odds[i]:
                 odds[i] = value
                 labels[i] = found
+
+
+@kernel
+def _single_rows(
+    mix: Mixture, rules: Rules, rows: Floats, u: Floats, windows: Labels, steps: int, evidence: Floats
+) -> None:
+    """Fill the log odds (n,) of the best set of single cells that greedy toggles reach from nothing.
+
+    ``windows`` (n, d) marks each row's best window of noise: components that explain its rest are considered, too.
+    """
+    n, d = rows.shape
+    n_components = len(mix.log_weight)
+    space = new_space(d)
+    away, r, q = np.empty((n_components, d)), np.empty((n_components, d)), np.empty(n_components)
+    matrices = np.empty((n_components, d, d))
+    labels, cells = np.empty(d, np.int8), np.empty(d, np.int64)
+    for i in range(n):
+        row_state(mix, rows[i], away, r, q)
+        likely = np.zeros(n_components, np.bool_)
+        m = 0
+        for j in range(d):
+            if windows[i, j]:
+                cells[m] = j
+                m += 1
+        likely_components(mix, r, q, cells, m, space, likely)
+        likely_components(mix, r, q, cells, 0, space, likely)
+        chosen = np.flatnonzero(likely)
+        labels[:] = KEPT
+        state = _start_state(mix, chosen, r, q, matrices)
+        evidence[i] = grow_cells(_subset(mix, chosen, False), rules, state, u[i], labels, steps, space)
+
+
+@kernel
+def component_of(mix: Mixture, rows: Floats, found: Integers) -> None:
+    """Fill the number of the likeliest component of each row."""
+    n_components, d = mix.centre.shape
+    away, r, q = np.empty((n_components, d)), np.empty((n_components, d)), np.empty(n_components)
+    for i in range(len(rows)):
+        row_state(mix, rows[i], away, r, q)
+        best = -np.inf
+        for k in range(n_components):
+            value = student(mix.log_weight[k] + mix.log_det[k], d, q[k], mix.tail)
+            if value > best:
+                best, found[i] = value, k

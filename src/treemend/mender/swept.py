@@ -121,7 +121,9 @@ def solve_along(upper: Floats, n: int, values: Floats) -> None:
 
 
 @kernel
-def prefix_forms(matrix: Floats, sign: float, vector: Floats, order: Integers, m: int, upper: Floats, out: Floats) -> None:
+def prefix_forms(
+    matrix: Floats, sign: float, vector: Floats, order: Integers, m: int, upper: Floats, out: Floats
+) -> None:
     """Fill ``out`` (2, m): forms of ``sign * matrix`` and halves of log determinants, of all prefixes of ``order``.
 
     The form is that of ``vector`` in the inverse of the prefix's block; only the lower triangle of ``matrix`` is read.
