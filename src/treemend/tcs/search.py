@@ -107,7 +107,14 @@ def turning_levels(
 
 
 @njit(cache=True, nogil=True)
-def _declare(anomalous, left, right, stop_at_root, searched, declared):  # type: ignore[no-untyped-def]
+def _declare(
+    anomalous: NDArray[np.bool_],
+    left: NDArray[np.int64],
+    right: NDArray[np.int64],
+    stop_at_root: bool,
+    searched: NDArray[np.bool_],
+    declared: NDArray[np.bool_],
+) -> bool:
     """Mark the declared nodes of one row, and tell whether there are any; ``searched`` is scratch."""
     searched[:] = False
     declared[:] = False
@@ -134,16 +141,31 @@ def _declare(anomalous, left, right, stop_at_root, searched, declared):  # type:
 
 
 @njit(cache=True, nogil=True)
-def _declare_rows(anomalous, left, right, stop_at_root, declared):  # type: ignore[no-untyped-def]
+def _declare_rows(
+    anomalous: NDArray[np.bool_],
+    left: NDArray[np.int64],
+    right: NDArray[np.int64],
+    stop_at_root: bool,
+    declared: NDArray[np.bool_],
+) -> None:
     searched = np.empty(len(left), dtype=np.bool_)
     for row in range(len(anomalous)):
         _declare(anomalous[row], left, right, stop_at_root, searched, declared[row])
 
 
 @njit(cache=True, nogil=True)
-def _results_by_level(counts, n_levels, left, right, stop_at_root, levels, found):  # type: ignore[no-untyped-def]
+def _results_by_level(
+    counts: NDArray[np.int64],
+    n_levels: int,
+    left: NDArray[np.int64],
+    right: NDArray[np.int64],
+    stop_at_root: bool,
+    levels: NDArray[np.int64],
+    found: NDArray[np.bool_],
+) -> int:
     """List the levels at which a label of one row changes, and whether anything is declared from each on."""
-    anomalous, searched, declared = (np.empty(len(left), dtype=np.bool_) for _ in range(3))
+    anomalous, searched = np.empty(len(left), dtype=np.bool_), np.empty(len(left), dtype=np.bool_)
+    declared = np.empty(len(left), dtype=np.bool_)
     n_found = 0
     level = max(0, counts.min())
     while level < n_levels:
@@ -160,7 +182,13 @@ def _results_by_level(counts, n_levels, left, right, stop_at_root, levels, found
 
 
 @njit(cache=True, nogil=True)
-def _count_alarm_changes(counts, left, right, stop_at_root, changes):  # type: ignore[no-untyped-def]
+def _count_alarm_changes(
+    counts: NDArray[np.int64],
+    left: NDArray[np.int64],
+    right: NDArray[np.int64],
+    stop_at_root: bool,
+    changes: NDArray[np.int64],
+) -> None:
     """Add to ``changes[k]`` by how many the rows with an alarm grow from level ``k - 1`` to ``k``."""
     levels, found = np.empty(len(left), dtype=np.int64), np.empty(len(left), dtype=np.bool_)
     for row in range(len(counts)):
@@ -172,13 +200,21 @@ def _count_alarm_changes(counts, left, right, stop_at_root, changes):  # type: i
 
 
 @njit(cache=True, nogil=True)
-def _find_turning_levels(counts, left, right, stop_at_root, level, n_levels, turning):  # type: ignore[no-untyped-def]
+def _find_turning_levels(
+    counts: NDArray[np.int64],
+    left: NDArray[np.int64],
+    right: NDArray[np.int64],
+    stop_at_root: bool,
+    level: int,
+    n_levels: int,
+    turning: NDArray[np.int64],
+) -> None:
     levels, found = np.empty(len(left), dtype=np.int64), np.empty(len(left), dtype=np.bool_)
     for row in range(len(counts)):
         n_steps = _results_by_level(counts[row], n_levels, left, right, stop_at_root, levels, found)
         since = turning[row] = n_levels
         for step in range(n_steps):
-            since = (min(since, levels[step])) if found[step] else n_levels
+            since = min(since, levels[step]) if found[step] else n_levels
             until = levels[step + 1] if step + 1 < n_steps else n_levels
             # A result that holds from this step up to the next: is it the one in force, or the first above?
             if found[step] and until > level:
