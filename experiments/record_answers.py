@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -96,9 +97,9 @@ def _answer(mended: Any, scores: Any, suspect: Rows) -> Answer:
 
 
 def _published(case: Case, *, itself: bool = False, **params: Any) -> Answer:
-    from treemend import TreeMender
+    from treemend import TCS
 
-    tcs = TreeMender(**{"donors": "sibling", "imputation": "map", "depth": 4, "refine": False, "scale": None} | params)
+    tcs = TCS(**params)
     mended = tcs.fit_mend(case.reference) if itself else tcs.fit(case.reference).mend(case.suspect)
     return _answer(mended, tcs.score_nodes(case.suspect), case.reference if itself else case.suspect) | {
         "row_scores": _hash(tcs.score_samples(case.suspect)),
@@ -107,27 +108,20 @@ def _published(case: Case, *, itself: bool = False, **params: Any) -> Answer:
     }
 
 
-def _recommended(
-    case: Case, *, itself: bool = False, through: str = "", contaminated: bool = False, **params: Any
-) -> Answer:
-    from treemend import TreeMender
+def _recommended(case: Case, *, itself: bool = False, through: str = "memory", **params: Any) -> Answer:
+    from treemend import Mender, load
 
-    if contaminated:
-        params["clean_reference"] = True
-    mender = TreeMender(**params)
+    mender = Mender(**params)
     if itself:
         return _answer(mender.fit_mend(case.reference), mender.score_samples(case.suspect), case.reference)
     mender.fit(case.reference)
+    if through == "dask":
+        return _answer(*_through_dask(mender, case.suspect), case.suspect)
     if through == "file":
         with tempfile.TemporaryDirectory() as folder:
             mender.save(Path(folder) / "model.safetensors")
-            mender = TreeMender.load(Path(folder) / "model.safetensors")
-    mended, scores = (
-        _through_dask(mender, case)
-        if through == "dask"
-        else (mender.mend(case.suspect), mender.score_samples(case.suspect))
-    )
-    return _answer(mended, scores, case.suspect)
+            mender = load(Path(folder) / "model.safetensors")
+    return _answer(mender.mend(case.suspect), mender.score_samples(case.suspect), case.suspect)
 
 
 def _one_table(case: Case, **params: Any) -> Answer:
@@ -138,21 +132,17 @@ def _one_table(case: Case, **params: Any) -> Answer:
     return _answer(mended, mended.corrupted, table)
 
 
-def _through_dask(mender: Any, case: Case) -> tuple[Any, Any]:
+def _through_dask(mender: Any, suspect: Rows) -> tuple[Any, Any]:
     import dask
     import dask.array as da
 
     from treemend import dask as treemend_dask
 
-    rows = da.from_array(case.suspect, chunks=(17, -1))
+    rows = da.from_array(suspect, chunks=(17, -1))
     mended = treemend_dask.mend(mender, rows)
-    scores = treemend_dask.score_samples(mender, rows)
-    repaired, mask, corrupted, scores = dask.compute(
-        mended.repaired, mended.mask, mended.corrupted, scores, scheduler="threads"
-    )
-    from types import SimpleNamespace
-
-    return SimpleNamespace(repaired=repaired, mask=mask, corrupted=corrupted), scores
+    lazy = {name: getattr(mended, name) for name in ("repaired", "mask", "corrupted")}
+    computed, scores = dask.compute(lazy, treemend_dask.score_samples(mender, rows), scheduler="threads")
+    return SimpleNamespace(**computed), scores
 
 
 def _settings(cases: dict[str, Case]) -> dict[str, Callable[[], Answer]]:
@@ -200,10 +190,12 @@ def _settings(cases: dict[str, Case]) -> dict[str, Callable[[], Answer]]:
     }
 
 
-def record() -> dict[str, Answer]:
-    """Compute the answers of all settings."""
+def record(only: str = "") -> dict[str, Answer]:
+    """Compute the answers of all settings whose names begin with ``only``."""
     answers = {}
     for name, compute in _settings(_cases()).items():
+        if not name.startswith(only):
+            continue
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             answers[name] = compute()
@@ -242,12 +234,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Record the answers of both methods on small sets.")
     parser.add_argument("output", type=Path, help="JSON file to write")
     parser.add_argument("--compare", type=Path, help="an earlier record")
+    parser.add_argument("--only", default="", help="settings whose names begin with this, such as 'published'")
     options = parser.parse_args()
-    answers = record()
+    answers = record(options.only)
     options.output.write_text(json.dumps(answers, indent=1, sort_keys=True) + "\n")
     if options.compare is None:
         return 0
-    lines = compare(json.loads(options.compare.read_text()), answers)
+    before = json.loads(options.compare.read_text())
+    lines = compare({name: answer for name, answer in before.items() if name.startswith(options.only)}, answers)
     print("\n".join(lines) or "all answers are equal")
     return int(any(line.startswith(PUBLISHED) for line in lines))
 
