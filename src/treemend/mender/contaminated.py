@@ -1,0 +1,1 @@
+"""A reference that is not all clean."""
