@@ -84,8 +84,8 @@ class Mender(BaseMender):
     >>> from treemend import Mender
     >>> from treemend.synthetic import waves
     >>> rng = np.random.default_rng(0)
-    >>> mender = Mender(false_alarm_rate=0.05).fit(waves(rng, 500, 32))
-    >>> suspect = waves(rng, 3, 32)
+    >>> mender = Mender(false_alarm_rate=0.05).fit(waves(500, 32, rng=rng))
+    >>> suspect = waves(3, 32, rng=rng)
     >>> suspect[1, 8:16] = rng.uniform(-2, 2, 8)
     >>> mended = mender.mend(suspect)
     >>> mended.corrupted

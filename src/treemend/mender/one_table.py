@@ -2,12 +2,8 @@
 
 from typing import Any
 
-import numpy as np
-
-from treemend import tables
 from treemend.mender.estimator import Mender
 from treemend.result import Result
-from treemend.sampling import sampled_rows
 
 __all__ = ["MOST_REFERENCE_ROWS", "mend"]
 
@@ -40,15 +36,11 @@ def mend(table: Any, *, fdr: float | None = None, n_draws: int = 0, **parameters
     >>> import treemend
     >>> from treemend.synthetic import waves
     >>> rng = np.random.default_rng(0)
-    >>> table = waves(rng, 300, 32)
+    >>> table = waves(300, 32, rng=rng)
     >>> table[:30, 8:16] = rng.uniform(-2, 2, (30, 8))
     >>> mended = treemend.mend(table)
     >>> int(mended.corrupted[:30].sum()), bool(mended.corrupted[30:].mean() < 0.1)
     (30, True)
     """
     mender = Mender(**{"contaminated": True, **parameters})
-    n_rows = tables.n_rows_of(table)
-    if n_rows <= MOST_REFERENCE_ROWS:
-        return mender.fit_mend(table, fdr=fdr, n_draws=n_draws)
-    sample = sampled_rows(n_rows, MOST_REFERENCE_ROWS)
-    return mender.fit(tables.take_rows(table, np.sort(sample))).mend(table, fdr=fdr, n_draws=n_draws, on_drift="repair")
+    return mender.fit_mend(table, fdr=fdr, n_draws=n_draws)
