@@ -307,16 +307,24 @@ def check_not_infinite(values: NDArray[np.float64], names: tuple[str, ...] | Non
 
 
 def check_range(values: NDArray[np.float64], names: tuple[str, ...] | None) -> None:
-    """Refuse a reference whose attributes span more than a float64 can hold."""
+    """Refuse a reference with a column that has no value, or spans more than a float64 can hold."""
+    low, high = np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)
+    empty = np.flatnonzero(np.isnan(low))
+    if len(empty):
+        named = f" ({names[empty[0]]!r})" if names else ""
+        raise InputError(
+            f"Column {empty[0]}{named} of the reference has no value at all: {len(empty)} of {len(low)} columns are "
+            "empty. Leave such columns out, or name them in passthrough."
+        )
     with np.errstate(over="ignore"):
-        width = values.max(axis=0) - values.min(axis=0)
+        width = high - low
     if np.isfinite(width).all():
         return
     column = int(np.flatnonzero(~np.isfinite(width))[0])
     named = f" ({names[column]!r})" if names else ""
     raise InputError(
-        f"The reference values of column {column}{named} span from {values[:, column].min():g} to "
-        f"{values[:, column].max():g}, more than a 64-bit float can hold. Divide the column by a power of ten first."
+        f"The reference values of column {column}{named} span from {low[column]:g} to {high[column]:g}, more than a "
+        "64-bit float can hold. Divide the column by a power of ten first."
     )
 
 
