@@ -177,7 +177,8 @@ class SummaryBuilder:
         n_columns = findings.before.shape[1]
         self._shared = _without_rows(findings)
         self._order = np.arange(n_columns) if findings.order is None else np.asarray(findings.order)
-        columns = [findings.column_names[column] for column in self._order]
+        names = findings.column_names
+        columns = [names[column] for column in self._order]
         self._names = [self._labels.get(name, name) for name in columns]
         self._unit = [_unit_of(name, self._units) for name in columns]
         self._places = np.unique(np.linspace(0, n_columns - 1, min(n_columns, _MOST_SHOWN_COLUMNS)).astype(np.int64))

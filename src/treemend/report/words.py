@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from treemend.report.findings import KINDS, Rule, Tree
 
 __all__ = [
-    "KIND_WORDS",
     "clip",
     "clip_middle",
     "counted",
@@ -23,13 +22,6 @@ __all__ = [
     "why",
 ]
 
-KIND_WORDS = {
-    "noise": "unrelated to the rest of the row",
-    "foreign": "consistent with each other but not with the rest of the row",
-    "shifted": "moved together by about the same amount",
-    "stuck": "one value repeated",
-}
-"""What each kind means, for keys and lists."""
 _SENTENCES = {
     "noise": ("looks like noise", "look like noise", "given the rest of the row"),
     "foreign": ("does not fit the rest of the row", "do not fit the rest of the row", "as if taken from another row"),
@@ -147,7 +139,7 @@ def rule_summary(rule: Rule | None, n_rows: int, n_corrupted: int) -> dict[str, 
         told["expected"] = rate * n_rows
         told["rarely_above"] = _rarely_above(n_rows, rate, rule.n_reference)
         words.append(_compared(n_rows, n_corrupted, told["expected"], told["rarely_above"]))
-    if rule.n_reference is not None and rule.reference_rate is not None and not rule.powerless:
+    if rule.n_reference is not None and rule.reference_rate is not None and rule.name != "fdr" and not rule.powerless:
         words.append(
             f"Measured on {counted(rule.n_reference, 'reference row')}, each judged without itself: "
             f"{percent(rule.reference_rate)} of them are declared."
