@@ -145,7 +145,7 @@
       image.data.set([...mixed, 255 * (a + b)], 4 * (i * canvas.width + j));
     }));
     context.putImageData(image, 0, 0);
-    const height = Math.max(250, Math.min(state.printing ? 250 : 480, 150 + found.length * 5)), hits = 52;
+    const height = Math.max(250, Math.min(state.printing ? 225 : 480, 150 + found.length * 5)), hits = 52;
     const x = [-0.5, totals.columns - 0.5], y = [totals.rows - 0.5, -0.5];
     const chart = frame(box, { height, x, y, yTicks: niceTicks(0, totals.rows - 1, 6).filter(Number.isInteger), yLabel: whole, yTitle: "row", top: hits + 10 });
     const { X, Y } = chart;

@@ -257,9 +257,19 @@ def strongest_node(
 
 
 def sampling_notes(
-    totals: dict[str, int], shown: dict[str, int], map_cell: tuple[int, int], *, images_drawn: bool
+    totals: dict[str, int], shown: dict[str, int], map_cell: tuple[int, int], *, grid: bool, too_large: bool
 ) -> list[str]:
-    """Say what the page leaves out; `shown` counts the rows and columns with all their values."""
+    """Say what the page leaves out.
+
+    Parameters
+    ----------
+    totals, shown : dict
+        Counts of all rows and columns, and of those that are listed with their values.
+    map_cell : tuple of int
+        How many rows and columns one cell of the map stands for.
+    grid, too_large : bool
+        Whether rows are drawn as images, and whether they are images too large to be drawn.
+    """
     notes = []
     if shown["rows"] < totals["rows"]:
         rows = counted(totals["rows"], "row")
@@ -268,9 +278,9 @@ def sampling_notes(
         notes.append(
             f"Charts show {shown['columns']:,} of {totals['columns']:,} columns, evenly spaced; shaded runs are exact."
         )
-    if not images_drawn:
+    if too_large:
         notes.append(f"Rows are images of {totals['columns']:,} values; images of this size are not drawn.")
-    if max(map_cell) > 1:
+    if max(map_cell) > 1 and not grid:
         size = f"{counted(map_cell[0], 'row')} x {counted(map_cell[1], 'column')}"
         notes.append(f"Each cell of the map stands for {size} and is shaded by the share of them that was found.")
     return notes
