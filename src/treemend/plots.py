@@ -29,7 +29,7 @@ YELLOW = "#F0E442"
 KIND_COLOURS = (ORANGE, "#CC79A7", "#E69F00", "#009E73")
 """One for each of `KINDS`."""
 
-_MOST_LABELS = 40
+_MOST_LABELS, _MOST_ROW_LABELS = 40, 20
 _LETTERS_ABREAST = 60
 _SIMILAR = 20
 """Where a column's range is this many times another's, one axis of values shows only the wider one."""
@@ -57,7 +57,7 @@ def plot_row(findings: Findings, row: int, *, true: ArrayLike | None = None, ax:
     _check_row(findings, row)
     if findings.grid is not None and len(findings.grid) == 2:
         return _plot_picture(findings, row, true)
-    ax = _axes(ax, (8, 3))
+    ax = _axes(ax, (8, 3.4))
     order = _order(findings)
     places = np.arange(len(order))
     low, width = _units(findings)
@@ -124,8 +124,9 @@ def plot_map(findings: Findings, *, ax: "Axes | None" = None) -> "Figure":
     patches = [Patch(facecolor=colour, label=word) for k, (word, colour) in enumerate(meanings.items()) if k in there]
     ax.legend(handles=patches, frameon=False, ncols=4, fontsize=8, loc="lower left", bbox_to_anchor=(0, 1))
     _label_columns(ax, findings, order)
-    if findings.row_ids is not None and len(cells) <= _MOST_LABELS:
-        ax.set_yticks(np.arange(len(cells)), [str(name) for name in findings.row_ids], fontsize=8)
+    if findings.row_ids is not None:
+        shown = np.arange(0, len(cells), -(-len(cells) // _MOST_ROW_LABELS))
+        ax.set_yticks(shown, [str(findings.row_ids[row]) for row in shown], fontsize=8)
     ax.set_ylabel("row")
     return _figure_of(ax)
 
