@@ -1,5 +1,25 @@
-"""The report: what was found, as one summary that people, programs and tests share."""
+"""The report: what was found, as one summary that people, programs and tests share.
+
+`Findings` go into a `SummaryBuilder`, batch by batch; its summary is one plain dict, from which the HTML page
+(`write_html`) and the notebook's piece of HTML (`notebook_html`) are made. `findings_table` is the same as a table.
+"""
 
 from treemend.report.findings import KINDS, Findings, Rule, runs
+from treemend.report.findings_table import findings_table
+from treemend.report.notebook import notebook_html
+from treemend.report.page import as_html, as_json, write_html
+from treemend.report.summary import SummaryBuilder, summarize
 
-__all__ = ["KINDS", "Findings", "Rule", "runs"]
+__all__ = [
+    "KINDS",
+    "Findings",
+    "Rule",
+    "SummaryBuilder",
+    "as_html",
+    "as_json",
+    "findings_table",
+    "notebook_html",
+    "runs",
+    "summarize",
+    "write_html",
+]

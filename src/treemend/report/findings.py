@@ -4,8 +4,8 @@ A method fills in what it knows and leaves the rest None. All arrays are in the 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Literal, Protocol
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,9 @@ __all__ = ["KINDS", "Findings", "Rule", "Tree", "row_runs", "runs"]
 
 KINDS = ("noise", "foreign", "shifted", "stuck")
 """Kinds of corruption; `Findings.kinds` holds indices into it."""
+_BY_CELL = ("after", "mask", "missing", "spread", "kinds", "cell_evidence")
+_BY_ROW = ("unusual", "p_values", "row_scores")
+_BY_COLUMN = ("names", "order", "reference_low", "reference_high")
 
 
 class Tree(Protocol):
@@ -124,14 +127,12 @@ class Findings:
     node_scores: Callable[[NDArray[np.int64]], NDArray[np.float64]] | None = None
 
     def __post_init__(self) -> None:
-        for name in ("after", "mask", "missing", "spread", "kinds", "cell_evidence"):
+        for name in _BY_CELL:
             array = getattr(self, name)
             if array is not None and array.shape != self.before.shape:
                 raise InputError(f"{name} must have the shape of before, {self.before.shape}, got {array.shape}.")
         n_rows, n_columns = self.before.shape
-        by_row = ("unusual", "p_values", "row_scores", "row_ids")
-        by_column = ("names", "order", "reference_low", "reference_high")
-        for names, expected, word in ((by_row, n_rows, "row"), (by_column, n_columns, "column")):
+        for names, expected, word in (((*_BY_ROW, "row_ids"), n_rows, "row"), (_BY_COLUMN, n_columns, "column")):
             for name in names:
                 given = getattr(self, name)
                 if given is not None and len(given) != expected:
@@ -146,6 +147,18 @@ class Findings:
     def only_missing(self) -> NDArray[np.bool_]:
         """True where a value was missing and is not in `mask`."""
         return np.zeros(self.mask.shape, dtype=bool) if self.missing is None else self.missing & ~self.mask
+
+    def take(self, rows: NDArray[np.int64]) -> "Findings":
+        """Return the findings of some rows."""
+        taken: dict[str, Any] = {
+            name: None if getattr(self, name) is None else getattr(self, name)[rows] for name in (*_BY_CELL, *_BY_ROW)
+        }
+        if self.row_ids is not None:
+            taken["row_ids"] = [self.row_ids[row] for row in rows]
+        scores = self.node_scores
+        if scores is not None:
+            taken["node_scores"] = lambda places: scores(rows[places])
+        return replace(self, before=self.before[rows], **taken)
 
     @property
     def column_names(self) -> list[str]:

@@ -1,0 +1,284 @@
+"""Sentences of the report: what was done, which rule decided and what it promises, why a row was declared."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treemend.report.findings import KINDS, Rule, Tree
+
+__all__ = [
+    "KIND_WORDS",
+    "clip",
+    "clip_middle",
+    "counted",
+    "headline",
+    "name_run",
+    "percent",
+    "rule_summary",
+    "sampling_notes",
+    "strongest_node",
+    "why",
+]
+
+KIND_WORDS = {
+    "noise": "unrelated to the rest of the row",
+    "foreign": "consistent with each other but not with the rest of the row",
+    "shifted": "moved together by about the same amount",
+    "stuck": "one value repeated",
+}
+"""What each kind means, for keys and lists."""
+_SENTENCES = {
+    "noise": ("looks like noise", "look like noise", "given the rest of the row"),
+    "foreign": ("does not fit the rest of the row", "do not fit the rest of the row", "as if taken from another row"),
+    "shifted": ("is shifted", "are shifted together", "against what the rest of the row suggests"),
+    "stuck": ("is stuck", "are stuck at one value", "which clean rows like this one do not show there"),
+}
+_MOST_RUNS = 3
+_LONGEST_NAME = 40
+
+
+def counted(count: int, word: str) -> str:
+    """Return a count with its word.
+
+    Examples
+    --------
+    >>> counted(1, "row"), counted(1200, "row")
+    ('1 row', '1,200 rows')
+    """
+    return f"{count:,} {word}{'s' * (count != 1)}"
+
+
+def percent(share: float) -> str:
+    """Return a share in percent, with three digits.
+
+    Examples
+    --------
+    >>> percent(0.05), percent(0.0123), percent(1 / 3)
+    ('5 %', '1.23 %', '33.3 %')
+    """
+    return f"{100 * share:.3g} %"
+
+
+def clip(text: str, length: int) -> str:
+    """Return the text, its end left out if it is long.
+
+    Examples
+    --------
+    >>> clip("temperature", 6)
+    'tempe…'
+    """
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def clip_middle(text: str, length: int) -> str:
+    """Return the text, its middle left out if it is long: a row's name ends with its number.
+
+    Examples
+    --------
+    >>> clip_middle("a_long_name.csv, line 12", 16)
+    'a_long…, line 12'
+    """
+    if len(text) <= length:
+        return text
+    tail = (length + 1) // 2 + 1
+    return text[: length - 1 - tail] + "…" + text[-tail:]
+
+
+def name_run(first: str, last: str) -> str:
+    """Name a run of columns by its first and last one."""
+    first, last = clip(first, _LONGEST_NAME), clip(last, _LONGEST_NAME)
+    return first if first == last else f"{first} to {last}"
+
+
+def headline(totals: dict[str, int], *, repaired: bool) -> str:
+    """Say in one sentence what was done, or only found."""
+    if totals["rows"] == 0:
+        return "There are no rows."
+    rows, corrupted = counted(totals["rows"], "row"), totals["corrupted_rows"]
+    if corrupted == 0:
+        parts = [f"No corrupted values were found in {rows}"]
+    elif repaired:
+        parts = [f"{corrupted:,} of {rows} {'was' if corrupted == 1 else 'were'} repaired"]
+    else:
+        parts = [f"Corrupted values were found in {corrupted:,} of {rows}"]
+    if totals["unusual_rows"]:
+        parts.append(f"{totals['unusual_rows']:,} flagged as unusual and left alone")
+    if totals["missing_cells"]:
+        parts.append(f"{counted(totals['missing_cells'], 'missing value')} {'filled' if repaired else 'seen'}")
+    return ", ".join(parts) + "."
+
+
+def rule_summary(rule: Rule | None, n_rows: int, n_corrupted: int) -> dict[str, Any] | None:
+    """Say which rule declared rows and what it means for this table.
+
+    Returns
+    -------
+    dict or None
+        The rule's fields; ``rate``, the rate in force; ``expected``, how many rows to expect by mistake, and
+        ``rarely_above``, a number of mistakes that is exceeded rarely, where known; and sentences, ``words``.
+    """
+    if rule is None:
+        return None
+    rate = rule.reference_rate if rule.name == "tau" else rule.value
+    told: dict[str, Any] = {
+        "name": rule.name,
+        "value": rule.value,
+        "rate": rate,
+        "reference_rows": rule.n_reference,
+        "reference_rate": rule.reference_rate,
+        "powerless": rule.powerless,
+    }
+    words = [_decided_by(rule)]
+    if rule.powerless:
+        words.append(
+            f"{counted(rule.n_reference or 0, 'reference row')} are too few for this, so no row could be declared. "
+            "Give more clean rows or ask for a higher rate."
+        )
+    elif rule.name == "fdr":
+        told["expected"] = rule.value * n_corrupted
+        words.append(
+            f"{counted(n_corrupted, 'row')} {'was' if n_corrupted == 1 else 'were'} declared: expect "
+            f"{_about(told['expected'])} of them to be clean."
+        )
+    elif rate is not None:
+        told["expected"] = rate * n_rows
+        told["rarely_above"] = _rarely_above(n_rows, rate, rule.n_reference)
+        words.append(_compared(n_rows, n_corrupted, told["expected"], told["rarely_above"]))
+    if rule.n_reference is not None and rule.reference_rate is not None and not rule.powerless:
+        words.append(
+            f"Measured on {counted(rule.n_reference, 'reference row')}, each judged without itself: "
+            f"{percent(rule.reference_rate)} of them are declared."
+        )
+    return {name: value for name, value in told.items() if value is not None} | {"words": words}
+
+
+def _decided_by(rule: Rule) -> str:
+    if rule.name == "rate":
+        return f"False-alarm rate {percent(rule.value)}: on average at most that share of clean rows is changed."
+    if rule.name == "fdr":
+        return (
+            f"False discovery rate {percent(rule.value)}: on average at most that share of the repaired rows was clean."
+        )
+    return f"Threshold tau = {rule.value:g}: a part of a row is anomalous if its score is at most this."
+
+
+def _about(expected: float) -> str:
+    return f"about {expected:,.0f}" if expected >= 1 else "fewer than one"
+
+
+def _rarely_above(n_rows: int, rate: float, n_reference: int | None) -> float:
+    """Return mean plus two deviations of a beta-binomial: all rows share one threshold learnt from the reference."""
+    shared = 1 + (n_rows - 1) / (n_reference + 2) if n_reference else 1.0
+    return rate * n_rows + 2 * math.sqrt(n_rows * rate * (1 - rate) * shared)
+
+
+def _compared(n_rows: int, n_corrupted: int, expected: float, rarely_above: float) -> str:
+    if_clean = (
+        f"If all {counted(n_rows, 'row')} were clean, expect {_about(expected)} by mistake, rarely more than "
+        f"{math.ceil(rarely_above):,}."
+    )
+    if n_corrupted == 0:
+        return f"{if_clean} None was found."
+    if n_corrupted > rarely_above:
+        more = max(1, round(n_corrupted - expected))
+        return f"{if_clean} {n_corrupted:,} were found: about {more:,} more than mistakes explain."
+    return (
+        f"{if_clean} {n_corrupted:,} {'was' if n_corrupted == 1 else 'were'} found, which mistakes alone could "
+        "explain: check each before you rely on it."
+    )
+
+
+def why(parts: Sequence[tuple[str, str, int]], *, unusual: bool, p_value: float | None, n_reference: int | None) -> str:
+    """Say why a row was declared.
+
+    Parameters
+    ----------
+    parts : sequence of (name of a run of columns, kind, number of cells)
+        Kinds other than those of `KINDS` need no sentence.
+    unusual : bool
+        Whether the row was left alone as a whole.
+    p_value : float or None
+    n_reference : int or None
+    """
+    sentences = []
+    if unusual:
+        sentences.append("The row is unusual as a whole, or too little of it is usual to tell what is wrong.")
+        sentences.append("It was left as it is.")
+    for kind in KINDS:
+        own = [(name, size) for name, of_kind, size in parts if of_kind == kind]
+        if own:
+            n_cells = sum(size for _, size in own)
+            few = len(own) <= _MOST_RUNS
+            subject = _joined([name for name, _ in own]) if few else counted(n_cells, "value")
+            one, several, rest = _SENTENCES[kind]
+            sentences.append(f"{subject} {one if n_cells == 1 else several}, {rest}.")
+    if p_value is not None and (sentences or parts):
+        sentences.append(_evidence(p_value, n_reference))
+    return " ".join(sentences)
+
+
+def _joined(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _evidence(p_value: float, n_reference: int | None) -> str:
+    if n_reference is None:
+        return f"p-value {p_value:.2g}."
+    as_much = round(p_value * (n_reference + 1)) - 1
+    if as_much > 0:
+        rows = f"{as_much:,} of {counted(n_reference, 'reference row')}"
+        return f"{rows} {'shows' if as_much == 1 else 'show'} as much evidence (p-value {p_value:.2g})."
+    extrapolated = ", extrapolated" if p_value * (n_reference + 1) < 0.999 else ""
+    return (
+        f"None of {counted(n_reference, 'reference row')} shows as much evidence (p-value {p_value:.2g}{extrapolated})."
+    )
+
+
+def strongest_node(
+    scores: NDArray[np.float64], found: NDArray[np.bool_], tree: Tree, names: list[str], n_reference: int | None
+) -> str:
+    """Point to the node of the attribute tree with the lowest score, inside what was found where possible.
+
+    Parameters
+    ----------
+    scores : ndarray, one a node
+    found : ndarray of bool, one a column, in layout order
+    tree : Tree
+    names : list of str, in layout order
+    n_reference : int or None
+    """
+    if not np.isfinite(scores).any():
+        return ""
+    before = np.concatenate(([0], np.cumsum(found)))
+    inside = before[tree.stop] - before[tree.start] == tree.stop - tree.start
+    candidates = (inside if inside.any() else np.ones(len(scores), dtype=bool)) & np.isfinite(scores)
+    node = int(np.lexsort((tree.start - tree.stop, np.where(candidates, scores, np.inf)))[0])
+    part = name_run(names[tree.start[node]], names[tree.stop[node] - 1])
+    if n_reference is None:
+        return f"Lowest score: {part}, {scores[node]:.3g}."
+    count = round(float(scores[node]) * n_reference)
+    rows = "no reference row is" if count == 0 else f"{counted(count, 'reference row')} {'is' if count == 1 else 'are'}"
+    return f"Lowest score: {part}. Of {n_reference:,}, {rows} as far from the others there."
+
+
+def sampling_notes(
+    totals: dict[str, int], shown: dict[str, int], map_cell: tuple[int, int], *, images_drawn: bool
+) -> list[str]:
+    """Say what the page leaves out; `shown` counts the rows and columns with all their values."""
+    notes = []
+    if shown["rows"] < totals["rows"]:
+        rows = counted(totals["rows"], "row")
+        notes.append(f"Counts and the map cover all {rows}; the list and the charts show {shown['rows']:,}, the worst.")
+    if shown["columns"] < totals["columns"]:
+        notes.append(
+            f"Charts show {shown['columns']:,} of {totals['columns']:,} columns, evenly spaced; shaded runs are exact."
+        )
+    if not images_drawn:
+        notes.append(f"Rows are images of {totals['columns']:,} values; images of this size are not drawn.")
+    if max(map_cell) > 1:
+        size = f"{counted(map_cell[0], 'row')} x {counted(map_cell[1], 'column')}"
+        notes.append(f"Each cell of the map stands for {size} and is shaded by the share of them that was found.")
+    return notes
