@@ -268,9 +268,9 @@ def integer_to_rounding(values: Any) -> Any:
     return np.abs(values - np.rint(values)) <= _ROUNDING * np.maximum(1, np.abs(values))
 
 
-def integers_fit(values: NDArray[np.float64], dtype: np.dtype[Any]) -> bool:
+def integers_fit(values: NDArray[np.float64], dtype: Any) -> bool:
     """Tell whether all numbers are integers to rounding that a type can hold; booleans hold 0 and 1."""
-    low, high = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    low, high = (0, 1) if np.dtype(dtype).kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
     rounded = np.rint(values)
     return bool((integer_to_rounding(values) & (rounded >= low) & (rounded <= high)).all())
 
