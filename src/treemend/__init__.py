@@ -1,13 +1,14 @@
-"""Find the overwritten stretches of numeric rows and put back what most likely stood there.
+"""Find what was overwritten in rows of numbers, and put back what most likely stood there.
 
-Names are loaded when first used, so that ``import treemend`` costs next to nothing.
+`Mender` is the method to use; `TCS` is the published method, exactly. Names are imported when they are first used, so
+that ``import treemend`` costs next to nothing. Everything that is not named here, in `treemend.tcs`, `treemend.dask`,
+`treemend.plots` or `treemend.synthetic` is private.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from treemend import false_alarms
     from treemend.exceptions import (
         ColumnsError,
         InputError,
@@ -16,43 +17,39 @@ if TYPE_CHECKING:
         ParameterError,
         TreemendError,
     )
-    from treemend.mender import Mended, TreeMender, mend, tune
+    from treemend.loading import load
+    from treemend.mender import Mender, mend
+    from treemend.result import Result
+    from treemend.tcs import TCS
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "TCS",
     "ColumnsError",
     "InputError",
-    "Mended",
+    "Mender",
     "ModelFileError",
     "OutputError",
     "ParameterError",
-    "TreeMender",
+    "Result",
     "TreemendError",
-    "false_alarms",
+    "load",
     "mend",
-    "tune",
 ]
 
-_ROOM_OF = {
-    "ColumnsError": "exceptions",
-    "InputError": "exceptions",
-    "Mended": "mender",
-    "ModelFileError": "exceptions",
-    "OutputError": "exceptions",
-    "ParameterError": "exceptions",
-    "TreeMender": "mender",
-    "TreemendError": "exceptions",
+_MODULES = {
+    "Mender": "mender",
+    "Result": "result",
+    "TCS": "tcs",
+    "load": "loading",
     "mend": "mender",
-    "tune": "mender",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name in _ROOM_OF:
-        return getattr(import_module(f"treemend.{_ROOM_OF[name]}"), name)
     if name in __all__:
-        return import_module(f"treemend.{name}")
+        return getattr(import_module(f"treemend.{_MODULES.get(name, 'exceptions')}"), name)
     raise AttributeError(f"module 'treemend' has no attribute {name!r}")
 
 

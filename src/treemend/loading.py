@@ -1,0 +1,74 @@
+"""`load`: a model file in, the estimator that wrote it out."""
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from treemend.exceptions import ModelFileError
+from treemend.mender import Mender
+from treemend.model_file import StoredModel, read_model
+from treemend.tcs import TCS
+
+if TYPE_CHECKING:
+    from treemend.mender.model import MenderModel
+    from treemend.tcs.model import TCSModel
+
+__all__ = ["load"]
+
+
+def load(path: str | os.PathLike[str]) -> Mender | TCS:
+    """Load an estimator that ``save`` wrote; it gives the same answers, bit for bit.
+
+    Parameters
+    ----------
+    path : path
+        The model file.
+
+    Returns
+    -------
+    Mender or TCS
+        Fitted; the file says which.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is missing, truncated, altered, written by a newer version, or not a model file.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, treemend
+    >>> rows = np.random.default_rng(0).normal(size=(100, 8))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     treemend.Mender().fit(rows).save(f"{folder}/model.safetensors")
+    ...     loaded = treemend.load(f"{folder}/model.safetensors")
+    >>> loaded
+    Mender()
+    """
+    stored = read_model(path)
+    kinds: dict[str, Any] = {kind.__name__: kind for kind in (Mender, TCS)}
+    if stored.estimator not in kinds:
+        raise ModelFileError(f"{path} holds a {stored.estimator[:40]!r}; expected one of {', '.join(kinds)}.")
+    return _fitted(kinds[stored.estimator], stored)
+
+
+def _fitted(kind: Any, stored: StoredModel) -> Any:
+    known = set(kind().get_params(deep=False))
+    if set(stored.parameters) != known:
+        differing = ", ".join(sorted(set(stored.parameters) ^ known)[:5])
+        raise ModelFileError(f"{stored.path} must have the parameters of {kind.__name__}; {differing} differ.")
+    estimator = kind(**stored.parameters)
+    try:
+        estimator._check_params()
+    except ValueError as error:
+        raise ModelFileError(f"{stored.path} does not hold a usable model: {error}") from None
+    model: MenderModel | TCSModel = stored.model(kind.model_type)
+    if stored.names is not None and len(stored.names) != model.n_features:
+        raise ModelFileError(
+            f"{stored.path} has {len(stored.names)} column names for a model of {model.n_features} columns."
+        )
+    estimator._model = model
+    estimator.n_features_in_ = model.n_features
+    if stored.names is not None:
+        estimator.feature_names_in_ = np.array(stored.names, dtype=object)
+    return estimator

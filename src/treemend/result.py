@@ -1,0 +1,127 @@
+"""What mending returns, for both methods: tables of the caller's kind, one flag and one p-value a row, and a report."""
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from treemend.report.findings import Findings
+
+__all__ = ["Result", "adjusted_p_values"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Result:
+    """The result of mending rows.
+
+    Attributes
+    ----------
+    repaired : table of the input's kind
+        The rows, with corrupted and missing values replaced and all others bit for bit as they came.
+    mask : table of the input's kind, boolean
+        True where a value was replaced because it was found corrupted; without the columns that were passed through.
+    corrupted : ndarray of bool of shape (n_samples,)
+        True where a row holds a replaced value.
+    unusual : ndarray of bool of shape (n_samples,)
+        True where a row is beyond the threshold and no set of its cells explains that: it was left as it is.
+    p_values : ndarray of shape (n_samples,) or None
+        Share of clean rows with at least as much evidence against them; None for the published method.
+    missing : table of the input's kind, boolean
+        True where a value was missing (NaN) and has been filled; never True where ``mask`` is.
+    spread : table of the input's kind
+        Standard deviation of the error of every filled value; NaN where nothing was filled.
+    draws : list of tables of the input's kind
+        Random completions for multiple imputation, as many as were asked for.
+    """
+
+    repaired: Any
+    mask: Any
+    corrupted: NDArray[np.bool_]
+    unusual: NDArray[np.bool_]
+    p_values: NDArray[np.float64] | None
+    missing: Any
+    spread: Any
+    draws: list[Any]
+    _findings: "Findings"
+
+    @property
+    def q_values(self) -> NDArray[np.float64] | None:
+        """The smallest false discovery rate at which each row would be declared, given the other rows of the table."""
+        return None if self.p_values is None else adjusted_p_values(self.p_values)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the caller should know of the table as a whole, such as that it drifted away from the reference."""
+        return self._findings.notes
+
+    def findings(self) -> "Findings":
+        """Return what was found as plain arrays in the order of the columns."""
+        return self._findings
+
+    def findings_table(self) -> dict[str, list[Any]]:
+        """Return one line for each run of replaced cells, as columns for a data frame."""
+        from treemend.report import findings_table
+
+        return findings_table(self._findings)
+
+    def summary(self) -> dict[str, Any]:
+        """Return what was found as plain numbers, words and lists, as the report and its JSON form tell it."""
+        from treemend.report import summarise
+
+        return summarise(self._findings)
+
+    def report(self, path: str | os.PathLike[str], *, title: str = "treemend report") -> None:
+        """Write a report: one HTML file that needs nothing else.
+
+        Parameters
+        ----------
+        path : path
+            Where to; an existing file is replaced.
+        title : str
+            The heading of the page.
+        """
+        from treemend.report import write_html
+
+        write_html(self.summary(), path, title)
+
+    def plot_row(self, row: int) -> "Figure":
+        """Plot a row before and after; needs matplotlib (``pip install treemend[plots]``)."""
+        from treemend.plots import plot_row
+
+        return plot_row(self._findings, row)
+
+    def plot_map(self) -> "Figure":
+        """Plot which cells of the table were replaced; needs matplotlib (``pip install treemend[plots]``)."""
+        from treemend.plots import plot_map
+
+        return plot_map(self._findings)
+
+    def _repr_html_(self) -> str:
+        from treemend.report import notebook_html
+
+        return notebook_html(self.summary())
+
+    def __repr__(self) -> str:
+        n_cells = int(self._findings.mask.sum())
+        return f"Result({int(self.corrupted.sum())} of {len(self.corrupted)} rows repaired, {n_cells} cells)"
+
+
+def adjusted_p_values(p_values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return Benjamini and Hochberg's adjusted p-values (q-values).
+
+    Examples
+    --------
+    >>> adjusted_p_values(np.array([0.01, 0.5, 0.02, 0.9])).round(3).tolist()
+    [0.04, 0.667, 0.04, 0.9]
+    """
+    n = len(p_values)
+    order = np.argsort(p_values, kind="stable")
+    scaled = p_values[order] * n / np.arange(1, n + 1)
+    adjusted = np.empty(n)
+    adjusted[order] = np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0)
+    return adjusted
