@@ -12,7 +12,7 @@ from sklearn.svm import SVC
 
 from experiments.recording import Row, Work
 from experiments.robustness.cases import to_unit_scales
-from experiments.robustness.menders import build, mend_table, quietly
+from experiments.robustness.menders import build, mend, mend_table, quietly
 from experiments.robustness.sets import SUBJECTS, load_labels, load_rows, obtainable
 from experiments.robustness.settings import Settings
 from experiments.robustness.summaries import Figure, pivot
@@ -46,7 +46,8 @@ def _split(name: str, split: int, settings: Settings) -> Iterator[Row]:
     masks = stretch_masks(int(hit.sum()), rows.shape[1], rng=rng)
     dirty[hit] = corrupt("noise", dirty[hit], masks, rng=rng)
     with quietly():
-        by_reference = np.asarray(build(settings).fit(rows[reference]).mend(dirty).repaired)
+        mender = build(settings).fit(rows[reference])
+    by_reference = np.asarray(mend(mender, dirty).repaired)
     tables_of = {
         "clean": rows[train],
         "corrupted": dirty,

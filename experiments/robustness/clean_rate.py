@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.recording import Row, Work
-from experiments.robustness.menders import build, quietly
+from experiments.robustness.menders import build, mend, quietly
 from experiments.robustness.settings import Settings
 from experiments.robustness.summaries import Figure, mean, means_by, number, pivot
 from treemend.synthetic import waves
@@ -118,8 +118,7 @@ def _with_gaps(fresh: Rows, missing: str, rng: np.random.Generator) -> Rows:
 
 
 def _touched(mender: object, rows: Rows, rate: float) -> float:
-    with quietly():
-        return float(np.mean(mender.mend(rows, false_alarm_rate=rate).corrupted))  # type: ignore[attr-defined]
+    return float(np.mean(mend(mender, rows, false_alarm_rate=rate).corrupted))
 
 
 def figures(rows: Sequence[Row], earlier: Sequence[Row]) -> Iterator[Figure]:

@@ -15,7 +15,7 @@ import numpy as np
 from experiments.markdown import table
 from experiments.recording import Row, Work
 from experiments.robustness.cases import draw_rows
-from experiments.robustness.menders import build, quietly
+from experiments.robustness.menders import build, mend, quietly
 from experiments.robustness.one_stretch import damages_of_one_stretch
 from experiments.robustness.sets import obtainable
 from experiments.robustness.settings import Settings
@@ -45,9 +45,9 @@ def _set(name: str, settings: Settings) -> Row:
     fit = time.process_time() - started
     gaps = np.where(damage.masks, np.nan, drawn.true)
     tasks: dict[str, Callable[[], Any]] = {
-        "clean": partial(mender.mend, drawn.true),
-        "corrupted": partial(mender.mend, damage.corrupted),
-        "gaps": partial(mender.mend, gaps),
+        "clean": partial(mend, mender, drawn.true),
+        "corrupted": partial(mend, mender, damage.corrupted),
+        "gaps": partial(mend, mender, gaps),
     }
     published = _published(drawn.grid, drawn.reference)
     if published is not None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from experiments.recording import Row, Work
 from experiments.robustness.cases import draw_rows
-from experiments.robustness.menders import build, quietly
+from experiments.robustness.menders import build, mend, quietly
 from experiments.robustness.sets import obtainable
 from experiments.robustness.settings import Settings
 from experiments.robustness.summaries import Figure, number, pivot
@@ -54,8 +54,7 @@ def _set(name: str, settings: Settings) -> Iterator[Row]:
     for scattered in (False, True):
         for share in SHARES[1:4:2] if settings.quick else SHARES:
             masks = _masks(scattered, share, drawn.true.shape, drawn.rng)
-            with quietly():
-                mended = mender.mend(np.where(masks, np.nan, drawn.true))
+            mended = mend(mender, np.where(masks, np.nan, drawn.true))
             told = masks & varied & np.asarray(mended.missing)
             error = np.abs(np.asarray(mended.repaired) - drawn.true)
             inside = error <= _QUANTILE * np.asarray(mended.spread)
@@ -73,8 +72,7 @@ def _empty_ratio(mender: object, reference: NDArray[np.float64], varied: NDArray
     """Return the median over columns of an empty row's spread to the column's standard deviation."""
     empty = np.full((1, reference.shape[1]), np.nan)
     try:
-        with quietly():
-            spread = np.asarray(mender.mend(empty).spread)[0]  # type: ignore[attr-defined]
+        spread = np.asarray(mend(mender, empty).spread)[0]
     except ValueError:
         return float("nan")
     return float(np.median((spread / np.where(varied, reference.std(axis=0), 1.0))[varied]))

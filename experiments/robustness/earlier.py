@@ -32,7 +32,7 @@ class Earlier:
         """Mend rows at any rate."""
         if fdr is not None:
             raise NotImplementedError("no false discovery rate")
-        rate = false_alarm_rate or self._rate
+        rate = self._rate if false_alarm_rate is None else max(false_alarm_rate, 1e-9)
         if rate not in self._menders:
             self._menders[rate] = self._fitted(rate)
         return self._menders[rate].mend(rows)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from experiments.recording import Row, Work
 from experiments.robustness.cases import to_unit_scales
-from experiments.robustness.menders import build, quietly, row_scores
+from experiments.robustness.menders import build, mend, quietly, row_scores
 from experiments.robustness.sets import SUBJECTS, load_rows, obtainable
 from experiments.robustness.settings import Settings
 from experiments.robustness.summaries import Figure, at_least, means_by, number, pivot, titled
@@ -55,8 +55,7 @@ def _set(name: str, size: int, settings: Settings) -> Iterator[Row]:
             scores = row_scores(mender, suspect)
             for rule, options in (("fdr .1", {"fdr": ASKED}), ("rate .05", {})):
                 try:
-                    with quietly():
-                        found = np.asarray(mender.mend(suspect, **options).corrupted)
+                    found = np.asarray(mend(mender, suspect, **options).corrupted)
                 except NotImplementedError:
                     continue
                 yield {

@@ -17,7 +17,7 @@ from experiments.markdown import table
 from experiments.published import TABLE_1
 from experiments.recording import Row, Work
 from experiments.robustness.measures import fill_from_nearest
-from experiments.robustness.menders import build, quietly
+from experiments.robustness.menders import build, mend, quietly
 from experiments.robustness.sets import HELD_OUT
 from experiments.robustness.settings import Settings
 from experiments.robustness.summaries import Figure, number
@@ -71,7 +71,7 @@ def _repairs(split: Split, settings: Settings) -> Iterator[tuple[str, np.ndarray
         for rate in RATES:
             with quietly():
                 mender = build(settings, rate=rate, contaminated=contaminated).fit(split.reference[reference])
-                yield f"{title} {rate:g}", np.asarray(mender.mend(split.corrupted).repaired)
+            yield f"{title} {rate:g}", np.asarray(mend(mender, split.corrupted).repaired)
 
 
 class Summary:

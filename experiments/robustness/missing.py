@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from experiments.recording import Row, Work
 from experiments.robustness.cases import draw_rows
-from experiments.robustness.menders import build, mend_table, quietly
+from experiments.robustness.menders import build, mend, mend_table, quietly
 from experiments.robustness.sets import obtainable
 from experiments.robustness.settings import Settings
 from experiments.robustness.summaries import Figure, mean, number, pivot
@@ -102,7 +102,8 @@ def _filled(case: Gaps, settings: Settings) -> Rows:
     if case.reference is None:
         return np.asarray(mend_table(settings, case.rows).repaired)
     with quietly():
-        return np.asarray(build(settings).fit(case.reference).mend(case.rows).repaired)
+        mender = build(settings).fit(case.reference)
+    return np.asarray(mend(mender, case.rows).repaired)
 
 
 def figures(rows: Sequence[Row], earlier: Sequence[Row], peers: Sequence[Row] = ()) -> Iterator[Figure]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from experiments.recording import Row, Work
 from experiments.robustness.cases import draw_rows
-from experiments.robustness.menders import build, quietly
+from experiments.robustness.menders import build, mend, quietly
 from experiments.robustness.sets import obtainable
 from experiments.robustness.settings import Settings
 from experiments.robustness.summaries import Figure, mean, number, pivot
@@ -33,8 +33,7 @@ def _set(name: str, settings: Settings) -> Iterator[Row]:
         mender = build(settings, drawn.grid).fit(drawn.reference)
     for amount in AMOUNTS:
         rows = drawn.true + amount * drawn.rng.choice([-1.0, 1.0], (len(drawn.true), 1))
-        with quietly():
-            mended = mender.mend(rows)
+        mended = mend(mender, rows)
         yield {
             "set": name,
             "amount": amount,

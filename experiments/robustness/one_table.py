@@ -12,7 +12,7 @@ import numpy as np
 from experiments.recording import Row, Work
 from experiments.robustness.cases import to_unit_scales
 from experiments.robustness.measures import distance_quality, f1_score
-from experiments.robustness.menders import build, mend_table, quietly
+from experiments.robustness.menders import build, mend, mend_table, quietly
 from experiments.robustness.sets import SUBJECTS, load_rows, obtainable
 from experiments.robustness.settings import Settings
 from experiments.robustness.summaries import Figure, at_least, at_most, means_by, number, pivot, titled
@@ -77,8 +77,7 @@ def _table(
         with quietly():
             other = build(settings, grid).fit(table[clean])
         row["seconds_fit"] = time.process_time() - started
-        with quietly():
-            by_clean = other.mend(table[~clean])
+        by_clean = mend(other, table[~clean])
         for suffix, found, values in (
             ("", mask[~clean], repaired[~clean]),
             ("_clean_reference", np.asarray(by_clean.mask), np.asarray(by_clean.repaired)),

@@ -14,7 +14,7 @@ from experiments import datasets
 from experiments.markdown import table
 from experiments.recording import Row, write_rows
 from experiments.robustness import real_pictures
-from experiments.robustness.menders import build, mend_table, quietly
+from experiments.robustness.menders import build, mend, mend_table, quietly
 from experiments.robustness.sets import HELD_OUT, read_arrays
 from experiments.robustness.settings import Settings
 from experiments.robustness.summaries import Figure
@@ -47,7 +47,7 @@ def _glass(settings: Settings) -> Iterator[tuple[str, float]]:
     spectra, later = np.asarray(arrays["X"], dtype=float), np.asarray(arrays["y"]) == 1
     reference, earlier = _two_thirds(spectra[~later], settings.seed)
     mender = _fitted(reference, settings)
-    before, after = mender.mend(earlier), mender.mend(spectra[later])
+    before, after = mend(mender, earlier), mend(mender, spectra[later])
     mask = np.asarray(after.mask)
     yield "later spectra", later.sum()
     yield "later spectra found, share", np.mean(after.corrupted)
@@ -95,7 +95,7 @@ def _days(file: str, picture: str) -> Callable[[Settings], Iterator[tuple[str, f
         labelled = labels.any(axis=1)
         reference, usual = _two_thirds(days[~labelled], settings.seed)
         mender = _fitted(reference, settings)
-        unlabelled, odd = mender.mend(usual), mender.mend(days[labelled])
+        unlabelled, odd = mend(mender, usual), mend(mender, days[labelled])
         mask, window = np.asarray(odd.mask), labels[labelled]
         yield "reference days", len(reference)
         yield "labelled days", labelled.sum()
@@ -125,7 +125,7 @@ def _nh4(settings: Settings) -> Iterator[tuple[str, float]]:
     touched = []
     for number, (day, gap) in enumerate(zip(days, gaps, strict=True)):
         others = np.delete(days, number, axis=0)
-        mended = _fitted(others, settings).mend(np.where(gap, np.nan, day)[None])
+        mended = mend(_fitted(others, settings), np.where(gap, np.nan, day)[None])
         filled[number], spread[number] = np.asarray(mended.repaired)[0], np.asarray(mended.spread)[0]
         touched.append(bool(mended.corrupted[0]))
         known = np.flatnonzero(~gap)

@@ -7,7 +7,7 @@ import numpy as np
 
 from experiments.recording import Row, Work
 from experiments.robustness.cases import draw_rows
-from experiments.robustness.menders import build, quietly
+from experiments.robustness.menders import build, mend, quietly
 from experiments.robustness.one_stretch import damages_of_one_stretch
 from experiments.robustness.sets import obtainable
 from experiments.robustness.settings import Settings
@@ -34,8 +34,7 @@ def _set(name: str, settings: Settings) -> Iterator[Row]:
     with quietly():
         mender = build(settings, drawn.grid).fit(drawn.reference)
     for damage in damages_of_one_stretch(drawn):
-        with quietly():
-            mended = mender.mend(damage.corrupted)
+        mended = mend(mender, damage.corrupted)
         found = np.asarray(mended.corrupted)
         kinds = getattr(mended.findings(), "kinds", None)
         if kinds is None or not found.any():
