@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from treemend.mender.columns import Columns
 from treemend.mender.compiled import kernel
 from treemend.mender.conditional import (
     condition,
