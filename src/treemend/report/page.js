@@ -15,7 +15,9 @@
 
   // ---- words and numbers
   const clip = (text, length) => (text.length <= length ? text : text.slice(0, length - 1) + "…");
-  const rowName = (record) => (record.id.length <= 80 ? record.id : `${record.id.slice(0, 38)}…${record.id.slice(-41)}`);
+  // Names often begin alike, and end with what tells them apart.
+  const clipMiddle = (text, length) => (text.length <= length ? text : text.slice(0, Math.ceil(length / 2) - 1) + "…" + text.slice(-Math.floor(length / 2)));
+  const rowName = (record) => clipMiddle(record.id, 80);
   // In the list a long beginning that all names share is left out; what is left is enough.
   function titleOf(record, index) {
     const short = options[index].querySelector(".name").textContent;
@@ -61,12 +63,12 @@
     for (let tick = Math.ceil(low / step - 1e-9) * step; tick <= high + step * 1e-9; tick += step) ticks.push(+tick.toPrecision(12));
     return ticks;
   }
-  // Places to label, and whether names must be turned to fit: [[place, text]], turned.
+  // Places to label, [[place, text]], and how far names reach if they must be turned to fit, otherwise 0.
   function placeTicks(low, high, width) {
     const first = Math.max(0, Math.ceil(low)), last = Math.min(totals.columns - 1, Math.floor(high));
     const plain = !columns.named && !columns.order;
-    const label = (place) => (plain ? String(place) : clip(nameAt(place), 14));
-    const longest = plain ? String(last).length : Math.min(14, Math.max(...columns.names.slice(0, 500).map((name) => name.length)));
+    const most = width < 500 ? 9 : 14, label = (place) => (plain ? String(place) : clipMiddle(nameAt(place), most));
+    const longest = plain ? String(last).length : Math.min(most, Math.max(...columns.names.slice(0, 500).map((name) => name.length)));
     const pixels = width / (high - low || 1);
     const steps = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000, 50000, 100000, 1000000];
     const level = steps.find((step) => step * pixels >= 7.4 * longest + 10) || 1000000;
@@ -74,15 +76,15 @@
     const step = turned ? steps.find((one) => one * pixels >= 16) || 1000000 : level;
     const ticks = [];
     for (let place = Math.ceil(first / step) * step; place <= last; place += step) ticks.push([place, label(place)]);
-    return [ticks, turned, turned ? Math.round(longest * 4.7) : 0];
+    return [ticks, turned ? Math.round(longest * 5.4) : 0];
   }
   // An empty chart with axes; X and Y turn values into pixels, inside() draws what the axes cut off.
   function frame(box, { height, x, y, yTicks, yLabel = number, yTitle = "", placed = true, top = 8 }) {
     const width = Math.max(240, state.printing ? 660 : box.clientWidth);
     const labels = yTicks.map((tick) => [tick, yLabel(tick)]);
-    const left = 26 + 7.3 * Math.max(1, ...labels.map(([, text]) => text.length)), right = width - 12;
-    const [ticks, turned, extra] = placed ? placeTicks(x[0], x[1], right - left) : [[], false, 0];
-    const total = height + extra, bottom = height - 40;
+    const right = width - 12, least = 26 + 7.3 * Math.max(1, ...labels.map(([, text]) => text.length));
+    const [ticks, turned] = placed ? placeTicks(x[0], x[1], right - least) : [[], 0];
+    const left = Math.max(least, turned + 6), total = height + turned, bottom = height - 40;
     const svg = make("svg", { viewBox: `0 0 ${width} ${total}`, width, height: total });
     const X = (value) => left + ((value - x[0]) / (x[1] - x[0])) * (right - left);
     const Y = (value) => bottom - ((value - y[0]) / (y[1] - y[0] || 1)) * (bottom - top);
@@ -145,7 +147,7 @@
       image.data.set([...mixed, 255 * (a + b)], 4 * (i * canvas.width + j));
     }));
     context.putImageData(image, 0, 0);
-    const height = Math.max(250, Math.min(state.printing ? 225 : 480, 150 + found.length * 5)), hits = 52;
+    const height = Math.max(250, Math.min(state.printing ? 320 : 480, 150 + found.length * 5)), hits = 52;
     const x = [-0.5, totals.columns - 0.5], y = [totals.rows - 0.5, -0.5];
     const chart = frame(box, { height, x, y, yTicks: niceTicks(0, totals.rows - 1, 6).filter(Number.isInteger), yLabel: whole, yTitle: "row", top: hits + 10 });
     const { X, Y } = chart;
