@@ -310,7 +310,7 @@ function shadeOf(score) {
 function drawTree(record) {
   byId("tree-part").hidden = !tree || !record.nodes;
   if (!tree || !record.nodes) return;
-  const depth = Math.max(...tree.depth), tau = rule && rule.name === "tau" ? rule.value : null;
+  const depth = Math.max(...tree.depth), tau = (rule && rule.tau) ?? null;
   const levels = Array.from({ length: depth + 1 }, (_, level) => level);
   const chart = frame(byId("tree-chart"), { height: 60 + 34 * (depth + 1), x: view(), y: [depth + 1, 0], yTicks: levels.map((level) => level + 0.5),
     yLabel: (tick) => (tick < 1 ? "row" : tick < 2 ? "halves" : `1/${2 ** (tick - 0.5)}`) });
