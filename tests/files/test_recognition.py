@@ -105,7 +105,7 @@ def test_all_columns_that_cannot_be_used_are_named_at_once(tmp_path):
 def test_cells_that_are_not_numbers_name_each_column_and_an_option(tmp_path):
     rows = lines("a,b", lambda row: f"{row * row},{row % 7}")
     table = table_of(tmp_path, rows + "broken,?\n7,faulty\n")
-    message = "line 32, column 'a': 'broken' is not a number; so are cells of 'b'.*--missing 'broken'.*--passthrough"
+    message = "line 32, column 'a': 'broken' is not a number; nor are cells of 'b'.*--missing 'broken'.*--passthrough"
     with pytest.raises(InputError, match=message):
         values_of(table, (0, 1))
     table = table_of(tmp_path, rows + "broken,?\n7,faulty\n", missing=("Broken", "faulty"))
