@@ -79,16 +79,9 @@ def quoted(text: str, delimiter: str) -> str:
 
 @dataclass(frozen=True)
 class NumberFormat:
-    """How numbers are written in a text file.
+    """How numbers are written in a text file, and which words, in lower case, stand for missing values.
 
-    Attributes
-    ----------
-    decimal : str
-        Decimal point.
-    thousands : str
-        Separator between groups of three digits; empty if there is none. A blank stands for any kind of blank.
-    missing : frozenset of str
-        What stands for a missing value, in lower case.
+    ``thousands`` divides groups of three digits, empty if nothing does; a blank stands for any kind of blank.
     """
 
     decimal: str = "."
@@ -124,15 +117,7 @@ class NumberFormat:
         return text.strip().lower() in self.missing
 
     def numbers(self, texts: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Convert a pyarrow array of strings.
-
-        Returns
-        -------
-        values : ndarray of float64
-            NaN where a value is missing, and where a text is not a number.
-        wrong : ndarray of bool
-            Where a text is neither a number nor stands for a missing value.
-        """
+        """Convert a pyarrow array of strings; also tell where one is neither a number nor a missing value."""
         texts = pc.ascii_trim_whitespace(texts)
         right = pc.match_substring_regex(texts, self.pattern)
         missing = pc.is_in(pc.ascii_lower(texts), value_set=pa.array(sorted(self.missing)))

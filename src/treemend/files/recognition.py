@@ -63,14 +63,7 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Some rows of a table.
-
-    Attributes
-    ----------
-    rows : pyarrow.Table
-    n_first : int
-        How many of them are the first rows of the table; the others come from further on.
-    """
+    """Some rows of a table, of which ``n_first`` are its first rows and the others come from further on."""
 
     rows: Any
     n_first: int
@@ -87,15 +80,7 @@ def is_numeric(kind: Any) -> bool:
 
 
 def recognise_columns(sample: Sample, names: Sequence[str], numbers: NumberFormat | None) -> tuple[Column, ...]:
-    """Tell what the columns of a sample hold.
-
-    Parameters
-    ----------
-    sample : Sample
-    names : sequence of str
-    numbers : NumberFormat or None
-        How numbers are written, if all columns are texts.
-    """
+    """Tell what the columns of a sample hold; ``numbers`` is how numbers are written, if all columns are texts."""
     return tuple(
         _recognised(position, name, column, sample.n_first, numbers)
         for position, (name, column) in enumerate(zip(names, sample.rows.columns, strict=True))
