@@ -5,6 +5,7 @@ fewest digits that give the same bits again. What divides cells and how numbers 
 """
 
 import os
+import re
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -76,9 +77,9 @@ class CsvFile(Source):
         head, ended = reader.head()
         if not once:
             reader.close()
-        begin = _text_begins(label, head)
+        begin, told = _text_begins(label, head)
         text = head[begin:]
-        self.delimiter = options.delimiter or _find_delimiter(text, ended, usual_delimiter)
+        self.delimiter = options.delimiter or told or _find_delimiter(text, ended, usual_delimiter)
         starts, end = record_starts(text, self.delimiter, last=ended, blank_is_record=False)
         if not len(starts):
             problem = "holds nothing but an open quote" if text.strip() else "is empty"
@@ -259,11 +260,12 @@ class _Input:
         self._file.close()
 
 
-def _text_begins(label: str, head: bytes) -> int:
-    """Return where the text begins, behind a byte-order mark."""
+def _text_begins(label: str, head: bytes) -> tuple[int, str]:
+    """Return where the text begins, behind a byte-order mark, and the delimiter that the first line tells to Excel."""
     if head.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in head[:1000]:
         raise InputError(f"{label} is not text in UTF-8. Save it as CSV in UTF-8.")
-    return len(_BYTE_ORDER_MARK) if head.startswith(_BYTE_ORDER_MARK) else 0
+    found = re.match(rb"(?:\xef\xbb\xbf)?(?:sep=([!-~\t])\r?\n)?", head)
+    return (found.end(), (found[1] or b"").decode()) if found else (0, "")
 
 
 def _find_delimiter(text: bytes, ended: bool, usual: str) -> str:
