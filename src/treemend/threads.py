@@ -10,8 +10,9 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
 
 from treemend.progress import chunks_done, current_step
 
@@ -58,6 +59,19 @@ def _inside_a_worker() -> bool:
     except ValueError:
         return False
     return True
+
+
+@contextmanager
+def one_library_thread() -> Iterator[None]:
+    """Keep BLAS and OpenMP to one thread while the block runs.
+
+    Our matrices are small and our rows are shared among threads of our own; a library that starts a thread for every
+    core, for each of thousands of small factorisations, is many times slower on a busy machine.
+    """
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(limits=1):
+        yield
 
 
 def chunk_size(n_rows: int, work_per_row: int, n_threads: int, largest: int = LARGEST_CHUNK) -> int:
