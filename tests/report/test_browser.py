@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.report.examples import NASTY, nothing_found, some_findings
 
-from treemend.report import KINDS, Rule, as_json, findings_table, summarize, write_html
+from treemend.report import KINDS, Rule, as_json, findings_table, summarise, write_html
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 QUIET = (
@@ -50,14 +50,14 @@ def browser():
 def reports(tmp_path_factory):
     folder = tmp_path_factory.mktemp("reports")
     units = {NAMES[20]: "°C", NAMES[2]: "hPa"}
-    write_html(summarize(TABLE, labels={NAMES[4]: "Inlet"}, units=units), folder / "table.html", title=NASTY)
-    write_html(summarize(FIXED), folder / "fixed.html")
-    (folder / "fixed.json").write_text(as_json({"summary": summarize(FIXED)}))
-    write_html(summarize(TABLE), folder / "compared.html", earlier=summarize(FIXED))
-    write_html(summarize(IMAGES), folder / "images.html")
-    write_html(summarize(LONG), folder / "long.html")
-    write_html(summarize(TREE), folder / "tree.html")
-    write_html(summarize(nothing_found(some_findings(5))), folder / "nothing.html")
+    write_html(summarise(TABLE, labels={NAMES[4]: "Inlet"}, units=units), folder / "table.html", title=NASTY)
+    write_html(summarise(FIXED), folder / "fixed.html")
+    (folder / "fixed.json").write_text(as_json({"summary": summarise(FIXED)}))
+    write_html(summarise(TABLE), folder / "compared.html", earlier=summarise(FIXED))
+    write_html(summarise(IMAGES), folder / "images.html")
+    write_html(summarise(LONG), folder / "long.html")
+    write_html(summarise(TREE), folder / "tree.html")
+    write_html(summarise(nothing_found(some_findings(5))), folder / "nothing.html")
     return folder
 
 
@@ -174,7 +174,7 @@ def test_choosing_a_row_changes_its_charts(table):
 
 def test_each_cell_tells_its_evidence_and_what_was_expected(table):
     page = table.page
-    record = summarize(TABLE)["rows"][0]
+    record = summarise(TABLE)["rows"][0]
     line = page.locator("#value-lines tr").first.locator("td").all_inner_texts()
     index = record["filled_at"][0]
     assert float(line[3].split()[0]) == pytest.approx(record["after"][0], rel=1e-3)
@@ -215,7 +215,7 @@ def test_high_values_are_light_and_pixels_stand_where_they_belong(browser, tmp_p
     mask = np.array([[True, False, False, False, False, False]])
     findings = some_findings(2, 6).take(np.array([0]))
     findings = type(findings)(before=values, after=values, mask=mask, grid=(2, 3))
-    write_html(summarize(findings), tmp_path / "r.html")
+    write_html(summarise(findings), tmp_path / "r.html")
     page = watched(browser, tmp_path / "r.html", DESKTOP).page
     tones, hits = (
         page.evaluate(
@@ -396,7 +396,7 @@ def test_the_map_is_shaded_by_share(long):
           return [...context.getImageData(0, 0, image.width, image.height).data].filter((_, i) => i % 4 === 3);
         }"""
     )
-    shares = np.array(summarize(LONG)["map"]["corrupted"]).ravel() / 128
+    shares = np.array(summarise(LONG)["map"]["corrupted"]).ravel() / 128
     assert len(alpha) == len(shares)
     full = shares[: 12 * (30_000 // 128)]
     assert np.corrcoef(np.sqrt(full), alpha[: len(full)])[0, 1] > 0.9
@@ -434,7 +434,7 @@ def test_the_tree_is_shown_only_where_there_is_one(tree, table):
     assert tree.page.locator("#tree-part").is_visible()
     assert table.page.locator("#tree-part").is_hidden()
     assert tree.page.locator("#evidence-part").is_hidden()
-    anomalous = sum(score <= 0.02 for score in summarize(TREE)["rows"][0]["nodes"])
+    anomalous = sum(score <= 0.02 for score in summarise(TREE)["rows"][0]["nodes"])
     assert tree.page.locator("#tree-chart .node.anomalous").count() == anomalous
 
 

@@ -20,7 +20,7 @@ from treemend.report import (
     as_json,
     notebook_html,
     page,
-    summarize,
+    summarise,
     write_html,
 )
 
@@ -62,7 +62,7 @@ class Elements(HTMLParser):
 @pytest.fixture(scope="module")
 def nasty_summary():
     findings = some_findings(30, 10, names=NASTY_NAMES, row_ids=(3 * NASTY_NAMES), notes=(NASTY,))
-    return summarize(findings, labels={NASTY: f"{NASTY} label"}, units=NASTY)
+    return summarise(findings, labels={NASTY: f"{NASTY} label"}, units=NASTY)
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +122,7 @@ def test_page_reads_without_a_script(nasty_page, nasty_summary):
 
 
 def test_page_without_data_is_small():
-    assert len(as_html(summarize(nothing_found(some_findings(3, 4))))) < 100_000
+    assert len(as_html(summarise(nothing_found(some_findings(3, 4))))) < 100_000
 
 
 def test_largest_report_stays_small():
@@ -132,7 +132,7 @@ def test_largest_report_stays_small():
     findings = replace(
         findings, mask=worst < 0, missing=None, before=worst, after=worst, spread=-worst, kinds=kinds, unusual=None
     )
-    assert len(as_html(summarize(findings))) < 12_000_000
+    assert len(as_html(summarise(findings))) < 12_000_000
 
 
 def test_json_is_ascii_and_the_summary(nasty_summary):
@@ -167,12 +167,12 @@ def test_what_was_only_found_is_not_called_repaired():
 
 def test_a_long_beginning_is_told_once():
     name = "a/very/long/folder/of/readings.csv"
-    summary = summarize(some_findings(row_ids=[f"{name}, line {row}" for row in range(12)]))
+    summary = summarise(some_findings(row_ids=[f"{name}, line {row}" for row in range(12)]))
     text = as_html(summary)
     assert f"title='{name}, line 3'>line 3<" in text
     assert f"<p class='shared'>All from {name}</p>" in text
     assert summary["rows"][0]["id"].startswith(name)
-    assert ">x, line 3<" in as_html(summarize(some_findings(row_ids=[f"x, line {row}" for row in range(12)])))
+    assert ">x, line 3<" in as_html(summarise(some_findings(row_ids=[f"x, line {row}" for row in range(12)])))
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_a_long_beginning_is_told_once():
     ],
 )
 def test_the_page_says_which_rule_decided(rule, words):
-    assert words in as_html(summarize(some_findings(rule=rule)))
+    assert words in as_html(summarise(some_findings(rule=rule)))
 
 
 def test_notebook_piece_is_small_and_escaped(nasty_summary):
@@ -198,13 +198,13 @@ def test_notebook_piece_is_small_and_escaped(nasty_summary):
 
 
 def test_notebook_piece_of_nothing():
-    text = notebook_html(summarize(nothing_found(some_findings(4))))
+    text = notebook_html(summarise(nothing_found(some_findings(4))))
     assert "No corrupted values were found in 4 rows." in text
     assert "<table" not in text
 
 
 def test_bare_findings_make_a_page():
     full = some_findings()
-    summary = summarize(Findings(before=full.before, after=full.after, mask=full.mask))
+    summary = summarise(Findings(before=full.before, after=full.after, mask=full.mask))
     assert "4 of 12 rows were repaired." in as_html(summary)
     assert "Hit most" in notebook_html(summary)

@@ -16,7 +16,7 @@ from treemend.report.findings import KINDS, Findings
 from treemend.report.row_records import RowRecorder, WorstRows, plain_numbers
 from treemend.report.words import counted, headline, name_run, rule_summary
 
-__all__ = ["FORMAT", "SummaryBuilder", "summarize"]
+__all__ = ["FORMAT", "SummaryBuilder", "summarise"]
 
 FORMAT = 2
 REST = "mended.findings_table() and the option --findings of the command line give the findings of every row."
@@ -28,10 +28,10 @@ _MOST_HIT = 15
 _MAP_ROWS, _MAP_COLUMNS, _MAP_CHUNK = 256, 400, 4096
 
 
-def summarize(
+def summarise(
     findings: Findings, *, labels: Mapping[str, str] | None = None, units: Mapping[str, str] | str | None = None
 ) -> dict[str, Any]:
-    """Summarize the findings of one table.
+    """Summarise the findings of one table.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def summarize(
     --------
     >>> before = np.array([[1.0, 2.0, 9.0], [1.0, 2.0, 3.0]])
     >>> after = np.array([[1.0, 2.0, 3.1], [1.0, 2.0, 3.0]])
-    >>> summary = summarize(Findings(before=before, after=after, mask=before != after))
+    >>> summary = summarise(Findings(before=before, after=after, mask=before != after))
     >>> summary["headline"]
     '1 of 2 rows was repaired.'
     >>> summary["rows"][0]["corrupted"], summary["rows"][0]["after"]
@@ -127,7 +127,7 @@ class SummaryBuilder:
             if that differs.
         """
         if self._shared is None:
-            raise InputError("There is nothing to summarize: add at least one batch of findings first.")
+            raise InputError("There is nothing to summarise: add at least one batch of findings first.")
         shared, n_columns = self._shared, len(self._names)
         totals = {
             "rows": self._n_rows,
