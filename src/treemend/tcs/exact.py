@@ -89,3 +89,90 @@ def nearest_at_node(
             if number != left_out[row]:
                 square = squared_distance(reference[number], rows[row], start, stop, kept, squares)
                 insert(distances[row], numbers[row], math.sqrt(square), number)
+
+
+@njit(cache=True, nogil=True, fastmath={"nnan"})
+def fold_cells(cells: NDArray[np.float32], folded: NDArray[np.float32]) -> None:
+    """Take minima over every ``len(folded)``-th block of estimates; both have blocks x numbers."""
+    n_folds, length = folded.shape
+    for block in range(n_folds):
+        for k in range(length):
+            folded[block, k] = cells[block, k]
+    for block in range(n_folds, len(cells)):
+        fold = block % n_folds
+        for k in range(length):
+            folded[fold, k] = min(folded[fold, k], cells[block, k])
+
+
+@njit(cache=True, nogil=True)
+def exact_radii(
+    cells: NDArray[np.float32],
+    folded: NDArray[np.float32],
+    rows_in_cell: int,
+    reference: NDArray[np.float64],
+    row: NDArray[np.float64],
+    left_out: int,
+    start: NDArray[np.int64],
+    stop: NDArray[np.int64],
+    kept: NDArray[np.int64],
+    relative: NDArray[np.float64],
+    absolute: NDArray[np.float64],
+    distances: NDArray[np.float64],
+    radii: NDArray[np.float64],
+) -> None:
+    """Fill ``radii`` with one row's exact K-th radius at every node.
+
+    Parameters
+    ----------
+    cells : ndarray, blocks x nodes x lanes
+        The smallest estimate of the squared distances to the rows of a cell: cell ``lane`` of ``block`` has the rows
+        ``(block * rows_in_cell + i) * lanes + lane``.
+    folded : ndarray, folds x nodes x lanes
+        Minima over every ``folds``-th block of ``cells``.
+    relative, absolute : ndarray, one a node
+        How far the root of an estimate may be from the distance.
+    distances : ndarray, K
+        Scratch.
+
+    Notes
+    -----
+    The folds are disjoint sets of rows, so the K-th smallest of their minima is not below the K-th smallest estimate.
+    Rows whose estimate is above it, by more than the errors, are no neighbours.
+    """
+    n_blocks, _, n_lanes = cells.shape
+    n_neighbors = len(distances)
+    rank = n_neighbors + (left_out >= 0)
+    smallest = np.empty(rank, dtype=np.float32)
+    squares = np.empty(reference.shape[1])
+    for node in range(len(start)):
+        smallest[:] = np.inf
+        for fold in range(len(folded)):
+            for lane in range(n_lanes):
+                value = folded[fold, node, lane]
+                if value < smallest[rank - 1]:
+                    place = rank - 1
+                    while place > 0 and smallest[place - 1] > value:
+                        smallest[place] = smallest[place - 1]
+                        place -= 1
+                    smallest[place] = value
+        farthest = math.sqrt(smallest[rank - 1]) * (1 + relative[node]) + absolute[node]
+        bound = ((farthest + absolute[node]) / (1 - relative[node])) ** 2 * (1 + 1e-12)
+        distances[:] = np.inf
+        for fold in range(len(folded)):
+            for lane in range(n_lanes):
+                if folded[fold, node, lane] <= bound:
+                    for block in range(fold, n_blocks, len(folded)):
+                        if cells[block, node, lane] <= bound:
+                            for i in range(rows_in_cell):
+                                number = (block * rows_in_cell + i) * n_lanes + lane
+                                if number < len(reference) and number != left_out:
+                                    square = squared_distance(
+                                        reference[number], row, start[node], stop[node], kept[node], squares
+                                    )
+                                    if square < distances[n_neighbors - 1]:
+                                        place = n_neighbors - 1
+                                        while place > 0 and distances[place - 1] > square:
+                                            distances[place] = distances[place - 1]
+                                            place -= 1
+                                        distances[place] = square
+        radii[node] = math.sqrt(distances[n_neighbors - 1])

@@ -1,17 +1,21 @@
 """Nearest reference rows at every node of the attribute tree (method, sections 3, 4 and 8).
 
-Entries: rows as they come, NaN where a value is missing. Results: K-th radii, labels, row numbers, all exact in float64.
+Takes rows as they come, NaN where a value is missing. Gives K-th radii, labels and row numbers, exact in float64.
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from treemend.tcs.exact import n_kept, nearest_at_node
+from treemend.tcs import euclidean, ranked
+from treemend.tcs.euclidean import Fours, build_fours, euclidean_blocks, euclidean_minima
+from treemend.tcs.exact import exact_radii, fold_cells, n_kept, nearest_at_node
 from treemend.tcs.observed import nearest_observed
+from treemend.tcs.ranked import Network, build_network, ranked_blocks, ranked_estimates
 from treemend.tcs.tree import AttributeTree
 from treemend.threads import for_chunks
 
@@ -24,9 +28,19 @@ _WIDEST_EXPONENT = 96
 """Values may exceed the width of the reference by this power of two before they, not the width, set the scale."""
 
 
+_ROUNDING = 2.0**-24
+_UNDERFLOW = 2.0**-62
+"""What a float32 loses by rounding, and what a difference may lose when its square is too small for a float32."""
+
+_FOLDS = 8
+"""Trades the search for the K-th smallest minimum against reading estimates that are too large: benchmarks/speed."""
+
+
 @dataclass(frozen=True, eq=False)
 class NodeIndex:
     """Reference rows, laid out for finding the nearest of them at every node.
+
+    Float32 estimates of all distances come first; the rows that may be among the nearest by them are measured exactly.
 
     Attributes
     ----------
@@ -37,17 +51,26 @@ class NodeIndex:
         Share of a node's squared differences that count.
     centre : ndarray, one a column
         The middle of each column of ``reference``.
-    start, stop, kept : ndarray of int64, one a node
-        The node's columns, and how many of their squared differences count.
+    tree : AttributeTree
+    kept : ndarray of int64, one a node
+        How many of the node's squared differences count.
+    spread : ndarray, one a node
+        No row of ``reference`` is farther from ``centre`` over the node's columns.
+    layout : Network or Fours
+        Where the columns stand in ``blocks``.
+    blocks : ndarray of float32
+        ``reference`` less ``centre``.
     """
 
     reference: NDArray[np.float64]
     exponent: int
     alpha: float
     centre: NDArray[np.float64]
-    start: NDArray[np.int64]
-    stop: NDArray[np.int64]
+    tree: AttributeTree
     kept: NDArray[np.int64]
+    spread: NDArray[np.float64]
+    layout: Network | Fours
+    blocks: NDArray[np.float32]
 
     @classmethod
     def build(cls, rows: NDArray[np.float64], tree: AttributeTree, alpha: float) -> Self:
@@ -63,15 +86,19 @@ class NodeIndex:
         """
         low, high = rows.min(axis=0), rows.max(axis=0)
         exponent = _scale_exponent(low, high)
-        return cls(
-            reference=np.ldexp(np.ascontiguousarray(rows, dtype=np.float64), -exponent),
-            exponent=exponent,
-            alpha=alpha,
-            centre=np.ldexp(low, -exponent) / 2 + np.ldexp(high, -exponent) / 2,
-            start=tree.start,
-            stop=tree.stop,
-            kept=np.array([n_kept(width, alpha) for width in (tree.stop - tree.start).tolist()]),
-        )
+        reference = np.ldexp(np.ascontiguousarray(rows, dtype=np.float64), -exponent)
+        low, high = np.ldexp(low, -exponent), np.ldexp(high, -exponent)
+        centre = low / 2 + high / 2
+        kept = np.array([n_kept(width, alpha) for width in (tree.stop - tree.start).tolist()])
+        layout: Network | Fours
+        if np.any(kept < tree.stop - tree.start):
+            layout = build_network(tree, kept)
+            blocks = ranked_blocks(reference - centre, layout)
+        else:
+            layout = build_fours(tree)
+            blocks = euclidean_blocks(reference - centre, layout)
+        spread = np.sqrt(_node_sums(np.maximum(high - centre, centre - low)[None] ** 2, tree)[0])
+        return cls(reference, exponent, alpha, centre, tree, kept, spread, layout, blocks)
 
     def radii(
         self,
@@ -95,14 +122,96 @@ class NodeIndex:
             Number of threads.
         """
         scaled, own = self._scaled(rows), _own_numbers(rows, left_out)
-        radii = np.empty((len(rows), len(self.start)))
+        radii = np.empty((len(rows), self.tree.n_nodes))
+        complete = np.flatnonzero(~np.isnan(rows).any(axis=1))
 
         def task(part: slice) -> None:
-            for node in range(len(self.start)):
-                radii[part, node] = self._nearest(scaled[part], own[part], node, n_neighbors)[0][:, -1]
+            at = complete[part]
+            radii[at] = self._complete_radii(scaled[at], own[at], n_neighbors)
 
-        for_chunks(task, len(rows), self._work(), n_jobs)
+        for_chunks(task, len(complete), self._work(), n_jobs)
+        for row in np.flatnonzero(np.isnan(rows).any(axis=1)):
+            for node in range(self.tree.n_nodes):
+                radii[row, node] = self._nearest(scaled[[row]], own[[row]], node, n_neighbors)[0][0, -1]
         return np.ldexp(radii, self.exponent)
+
+    def _complete_radii(
+        self, scaled: NDArray[np.float64], own: NDArray[np.int64], n_neighbors: int
+    ) -> NDArray[np.float64]:
+        tree, radii = self.tree, np.empty((len(scaled), self.tree.n_nodes))
+        width = tree.stop - tree.start
+        norms = np.sqrt(_node_sums((scaled - self.centre) ** 2, tree))
+        relative = 0.6 * _ROUNDING * (width + 8)
+        absolute = 1.01 * _ROUNDING * (norms + self.spread) + _UNDERFLOW * np.sqrt(width)
+        distances = np.empty(n_neighbors)
+        for first, cells, rows_in_cell in self._estimates(scaled - self.centre):
+            n_blocks, n_nodes, n_lanes = cells.shape[1:]
+            n_folds = min(n_blocks, max(_FOLDS, -(-2 * (n_neighbors + 1) // n_lanes)))
+            folded = np.empty((n_folds, n_nodes, n_lanes), dtype=np.float32)
+            for row in range(first, min(first + len(cells), len(scaled))):
+                mine = cells[row - first]
+                fold_cells(mine.reshape(n_blocks, -1), folded.reshape(n_folds, -1))
+                exact_radii(
+                    mine,
+                    folded,
+                    rows_in_cell,
+                    self.reference,
+                    scaled[row],
+                    own[row],
+                    tree.start,
+                    tree.stop,
+                    self.kept,
+                    relative,
+                    absolute[row],
+                    distances,
+                    radii[row],
+                )
+        return radii
+
+    def _estimates(self, centred: NDArray[np.float64]) -> Iterator[tuple[int, NDArray[np.float32], int]]:
+        """Yield the number of a row, estimates of some rows from it on, and how many rows a cell has."""
+        tree, layout, n_blocks = self.tree, self.layout, len(self.blocks)
+        if isinstance(layout, Network):
+            n_wires = layout.weights.shape[1]
+            rows = np.zeros((len(centred), n_wires), dtype=np.float32)
+            rows[:, layout.wire] = centred
+            wires = np.zeros(n_wires * ranked.LANES, dtype=np.float32)
+            eights = wires.reshape(n_wires // 8, 8 * ranked.LANES)
+            cells = np.zeros((1, n_blocks, tree.n_nodes + 1, ranked.LANES), dtype=np.float32)
+            for row in range(len(centred)):
+                ranked_estimates(
+                    self.blocks,
+                    rows[row],
+                    layout.passes,
+                    layout.weights,
+                    layout.node_at,
+                    ranked.LANES,
+                    wires,
+                    eights,
+                    cells[0],
+                )
+                yield row, cells, 1
+        else:
+            n_fours, together = int(layout.first[-1]), euclidean.ROWS_TOGETHER
+            rows = np.zeros((-(-len(centred) // together) * together, 4 * n_fours), dtype=np.float32)
+            rows[: len(centred), layout.place] = centred
+            fours = np.ascontiguousarray(rows.reshape(-1, together, n_fours, 4).transpose(0, 2, 1, 3))
+            sums = np.zeros((int(layout.slot.max()) + 1, together * euclidean.LANES), dtype=np.float32)
+            cells = np.empty((together, n_blocks, tree.n_nodes, euclidean.CELLS), dtype=np.float32)
+            for number, four in enumerate(fours.reshape(len(fours), n_fours, 4 * together)):
+                euclidean_minima(
+                    self.blocks,
+                    four,
+                    layout.order,
+                    layout.slot,
+                    layout.first,
+                    tree.left,
+                    euclidean.LANES,
+                    euclidean.CELLS,
+                    sums,
+                    cells,
+                )
+                yield number * together, cells, euclidean.LANES // euclidean.CELLS
 
     def left_out_radii(self, n_neighbors: int, *, n_jobs: int | None = None) -> NDArray[np.float64]:
         """Return every reference row's K-th radius among the others, reference rows x nodes."""
@@ -163,7 +272,7 @@ class NodeIndex:
     def _nearest(
         self, scaled: NDArray[np.float64], own: NDArray[np.int64], node: int, n_neighbors: int
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        start, stop = int(self.start[node]), int(self.stop[node])
+        start, stop = int(self.tree.start[node]), int(self.tree.stop[node])
         distances = np.empty((len(scaled), n_neighbors))
         numbers = np.empty((len(scaled), n_neighbors), dtype=np.int64)
         nearest_at_node(self.reference, scaled, own, start, stop, self.kept[node], distances, numbers)
@@ -179,7 +288,13 @@ class NodeIndex:
         return np.clip(scaled, self.centre - _FARTHEST, self.centre + _FARTHEST)
 
     def _work(self) -> int:
-        return len(self.reference) * int((self.stop - self.start).sum())
+        return len(self.reference) * int((self.tree.stop - self.tree.start).sum())
+
+
+def _node_sums(squares: NDArray[np.float64], tree: AttributeTree) -> NDArray[np.float64]:
+    """Sum over the columns of every node, rows x nodes."""
+    bounds = np.stack([tree.start, tree.stop], axis=1).ravel()
+    return np.asarray(np.add.reduceat(np.pad(squares, ((0, 0), (0, 1))), bounds, axis=1)[:, ::2])
 
 
 def _own_numbers(rows: NDArray[np.float64], left_out: NDArray[np.int64] | None) -> NDArray[np.int64]:
