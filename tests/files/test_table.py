@@ -1,0 +1,289 @@
+import csv
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet as pq
+import pytest
+
+from treemend.exceptions import ColumnsError, InputError
+from treemend.files import ReadOptions, match_columns, open_table, open_writer
+from treemend.files import batch as batch_module
+from treemend.files import csv as csv_module
+
+ENDINGS = ("csv", "tsv", "parquet", "feather", "npy", "npz")
+VALUES = np.array([[0.1, 2, 3], [4, 5.5, 6], [1e300, -1e-300, 7]])
+
+
+def save(path, values=VALUES):
+    frame = pd.DataFrame(values, columns=[f"c{column}" for column in range(values.shape[1])])
+    match path.suffix:
+        case ".csv":
+            frame.to_csv(path, index=False)
+        case ".tsv":
+            frame.to_csv(path, index=False, sep="\t")
+        case ".parquet":
+            frame.to_parquet(path)
+        case ".feather":
+            frame.to_feather(path)
+        case ".npy":
+            np.save(path, values)
+        case ".npz":
+            np.savez(path, values)
+
+
+def load(path):
+    match path.suffix:
+        case ".csv" | ".tsv":
+            with open(path, newline="") as file:
+                lines = list(csv.reader(file, delimiter="," if path.suffix == ".csv" else "\t"))
+            return np.array([line for line in lines if line[0] != "c0"], dtype=np.float64)
+        case ".parquet":
+            return pd.read_parquet(path).to_numpy().astype(np.float64)
+        case ".feather":
+            return pd.read_feather(path).to_numpy().astype(np.float64)
+        case ".npy":
+            return np.load(path)
+        case ".npz":
+            return np.load(path)["rows"]
+
+
+def rewrite(source, target, chosen, filled, mask):
+    table = open_table([str(source)])
+    with open(target, "w+b") as file:
+        writer = open_writer(str(target), file, like=table)
+        first = 0
+        for batch in table.batches(chosen):
+            part = slice(first, first + len(batch.values))
+            writer.write(batch, filled[part], mask[part])
+            first = part.stop
+        writer.close()
+    return table
+
+
+@pytest.mark.parametrize("given", ENDINGS)
+@pytest.mark.parametrize("wanted", ENDINGS)
+def test_every_kind_becomes_every_other(given, wanted, tmp_path, monkeypatch):
+    monkeypatch.setattr(batch_module, "_CELLS", 6)
+    monkeypatch.setattr(csv_module, "BLOCK_BYTES", 10)
+    source, target = tmp_path / f"in.{given}", tmp_path / f"out.{wanted}"
+    save(source)
+    mask = np.zeros((3, 2), dtype=bool)
+    mask[1, 1] = True
+    rewrite(source, target, (0, 2), np.full((3, 2), 0.3), mask)
+    expected = VALUES.copy()
+    expected[1, 2] = 0.3
+    assert np.array_equal(load(target), expected)
+
+
+def test_parquet_keeps_types_metadata_and_what_is_not_chosen(tmp_path):
+    frame = pd.DataFrame(
+        {
+            "when": pd.date_range("2020-01-01", periods=3, tz="Europe/Berlin"),
+            "small": np.float32([0.1, 0.2, 0.3]),
+            "whole": [1, 2, 3],
+            "id": [2**60, 2**60 + 1, 5],
+            "word": pd.Categorical(["a", None, "b"]),
+        },
+        index=pd.Index(["r", "s", "t"], name="row"),
+    )
+    frame.to_parquet(tmp_path / "in.parquet")
+    mask = np.zeros((3, 2), dtype=bool)
+    mask[2] = True
+    rewrite(tmp_path / "in.parquet", tmp_path / "out.parquet", (1, 2), np.full((3, 2), 9.5), mask)
+    back = pd.read_parquet(tmp_path / "out.parquet")
+    assert back["small"].dtype == np.float32
+    assert back["whole"].tolist() == [1.0, 2.0, 9.5]
+    assert back["small"].tolist() == [*frame["small"].tolist()[:2], 9.5]
+    pd.testing.assert_frame_equal(back[["when", "id", "word"]], frame[["when", "id", "word"]])
+
+
+def test_a_folder_of_parquet_is_one_table(tmp_path):
+    for part in range(3):
+        (tmp_path / f"day={part}").mkdir()
+        save(tmp_path / f"day={part}" / "part.parquet", VALUES + part)
+    (tmp_path / "_hidden.parquet").write_text("not one")
+    table = open_table([str(tmp_path)])
+    rows = np.concatenate([batch.values for batch in table.batches((0, 1, 2))])
+    assert np.array_equal(rows, np.concatenate([VALUES, VALUES + 1, VALUES + 2]))
+    assert table.label.endswith("part.parquet and 2 more")
+    with pytest.raises(InputError, match="folder without Parquet"):
+        (tmp_path / "empty").mkdir()
+        open_table([str(tmp_path / "empty")])
+
+
+@pytest.mark.parametrize("family", ["npy", "npz"])
+def test_arrays_keep_their_type(family, tmp_path):
+    path, target = tmp_path / f"a.{family}", tmp_path / f"b.{family}"
+    mask = np.array([[True, False], [False, False]])
+    for dtype, expected in (("float32", "float32"), ("int16", "float64"), ("bool", "float64")):
+        save(path, np.array([[1, 0], [1, 1]], dtype=dtype))
+        rewrite(path, target, (0, 1), np.full((2, 2), 0.5), mask)
+        back = load(target)
+        assert back.dtype == expected
+        assert back.tolist() == [[0.5, 0], [1, 1]]
+    np.save(tmp_path / "f.npy", np.asfortranarray(VALUES))
+    rewrite(tmp_path / "f.npy", tmp_path / "g.npy", (0,), np.zeros((3, 1)), np.zeros((3, 1), dtype=bool))
+    assert np.array_equal(np.load(tmp_path / "g.npy"), VALUES)
+
+
+@pytest.mark.parametrize("dtype", [">f4", "float16", ">i2", "uint8"])
+@pytest.mark.parametrize("wanted", ENDINGS)
+def test_any_type_of_numbers_becomes_any_format(dtype, wanted, tmp_path):
+    values = np.arange(6).reshape(3, 2).astype(dtype)
+    np.save(tmp_path / "a.npy", values)
+    mask = np.array([[False, False], [True, False], [False, False]])
+    rewrite(tmp_path / "a.npy", tmp_path / f"b.{wanted}", (0, 1), np.full((3, 2), 0.25), mask)
+    assert load(tmp_path / f"b.{wanted}").tolist() == [[0, 1], [0.25, 3], [4, 5]]
+
+
+def test_archives_with_several_arrays(tmp_path):
+    np.savez(tmp_path / "a.npz", train=VALUES, test=VALUES + 1)
+    with pytest.raises(InputError, match="Choose one with --array: train, test"):
+        open_table([str(tmp_path / "a.npz")])
+    with pytest.raises(InputError, match="has no array 'x'"):
+        open_table([str(tmp_path / "a.npz")], ReadOptions(array="x"))
+    table = open_table([str(tmp_path / "a.npz")], ReadOptions(array="test"))
+    assert np.array_equal(next(table.batches((0, 1, 2))).values, VALUES + 1)
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    np.save(tmp_path / "objects.npy", np.array([[{}]]), allow_pickle=True)
+    np.save(tmp_path / "cube.npy", np.zeros((2, 2, 2)))
+    np.save(tmp_path / "large.npy", np.array([[2**60]]))
+    np.save(tmp_path / "short.npy", VALUES)
+    (tmp_path / "short.npy").write_bytes((tmp_path / "short.npy").read_bytes()[:-1])
+    pq.write_table(pa.table({"a": ["x"]}), tmp_path / "words.parquet")
+    pq.write_table(pa.table({"a": [2**60]}), tmp_path / "large.parquet")
+    pq.write_table(pa.table({"a": [1.0, np.inf]}), tmp_path / "infinite.parquet")
+    pq.write_table(pa.table({"a": np.arange(1000.0)}), tmp_path / "damaged.parquet", compression="gzip")
+    data = bytearray((tmp_path / "damaged.parquet").read_bytes())
+    data[40:900] = bytes(860)
+    (tmp_path / "damaged.parquet").write_bytes(data)
+    (tmp_path / "text.parquet").write_text("a,b")
+    (tmp_path / "text.npz").write_text("a,b")
+    (tmp_path / "text.feather").write_text("a,b")
+    messages = {
+        "objects.npy": "Python objects",
+        "cube.npy": "Reshape",
+        "large.npy": "beyond 2",
+        "short.npy": "truncated",
+        "words.parquet": "do not hold numbers: 'a' .text.*--passthrough",
+        "large.parquet": "beyond 2.*--passthrough",
+        "infinite.parquet": "infinite.parquet, row 1, column 'a': inf",
+        "damaged.parquet": "damaged",
+        "text.parquet": "cannot be read as parquet",
+        "text.npz": "cannot be read as npz",
+        "text.feather": "cannot be read as feather",
+        "absent.csv": "does not exist",
+        "file.xlsx": "only .csv, .tsv",
+        "file": "'of no file'",
+    }
+    for name, message in messages.items():
+        with pytest.raises(InputError, match=message):
+            list(open_table([str(tmp_path / name)]).batches((0,)))
+
+
+def test_texts_do_not_become_arrays(tmp_path):
+    (tmp_path / "a.csv").write_text("x,name\n1,one\n")
+    pq.write_table(pa.table({"x": [1.0], "name": ["one"]}), tmp_path / "a.parquet")
+    for name in ("a.csv", "a.parquet"):
+        with pytest.raises(InputError, match="cannot become an array"):
+            rewrite(tmp_path / name, tmp_path / "a.npy", (0,), np.zeros((1, 1)), np.zeros((1, 1), dtype=bool))
+
+
+def test_tables_without_rows_keep_their_columns(tmp_path):
+    (tmp_path / "a.csv").write_text("x,y\n")
+    for ending in ("csv", "parquet", "feather", "npy"):
+        rewrite(tmp_path / "a.csv", tmp_path / f"b.{ending}", (0, 1), np.zeros((0, 2)), np.zeros((0, 2), dtype=bool))
+    assert pd.read_parquet(tmp_path / "b.parquet").columns.tolist() == ["x", "y"]
+    assert (tmp_path / "b.csv").read_text() == "x,y\n"
+
+
+def test_columns_by_name_and_pattern():
+    names = ("id", "s1", "s2", "[odd]", "note")
+    assert match_columns(names) == (0, 1, 2, 3, 4)
+    assert match_columns(names, ["s?"]) == (1, 2)
+    assert match_columns(names, ["note", "s1"]) == (1, 4)
+    assert match_columns(names, ["[odd]"]) == (3,)
+    assert match_columns(names, (), ["id", "note"]) == (1, 2, 3)
+    with pytest.raises(ColumnsError, match="No column is called 't\\*'"):
+        match_columns(names, ["t*"])
+    with pytest.raises(ColumnsError, match="No column is left"):
+        match_columns(names, (), ["*"])
+
+
+@pytest.mark.parametrize("ending", ["parquet", "feather"])
+def test_columns_of_integers_stay_integers_where_they_can(ending, tmp_path, monkeypatch):
+    monkeypatch.setattr(batch_module, "_CELLS", 20)
+    source, target = tmp_path / f"in.{ending}", tmp_path / f"out.{ending}"
+    n_rows = 12
+    frame = pd.DataFrame(
+        {
+            "kept": np.arange(n_rows, dtype=np.int16) ** 2,
+            "rounded": pd.array([None, *range(1, n_rows)], dtype="UInt8"),
+            "late": np.arange(n_rows)[::-1] * 3,
+            "flag": np.arange(n_rows) % 3 == 0,
+            "x": np.float32(np.arange(n_rows) / 10),
+        }
+    )
+    frame.to_parquet(source) if ending == "parquet" else frame.to_feather(source)
+    mask = np.zeros((n_rows, 5), dtype=bool)
+    filled = np.full((n_rows, 5), 7 + 1e-13)
+    filled[:, 3] = 1
+    mask[2, 1:4] = True
+    filled[11, 2] = 0.5
+    mask[11, 2] = True
+    rewrite(source, target, (0, 1, 2, 3, 4), filled, mask)
+    back = (pq.read_table if ending == "parquet" else pyarrow.feather.read_table)(target)
+    assert [str(kind) for kind in back.schema.types] == ["int16", "uint8", "double", "bool", "float"]
+    assert back.column("rounded").to_pylist() == [None, 1, 7, *range(3, n_rows)]
+    assert back.column("late").to_pylist() == [33, 30, 7 + 1e-13, *[3.0 * row for row in range(8, 0, -1)], 0.5]
+    assert back.column("flag").to_pylist() == [row % 3 == 0 or row == 2 for row in range(n_rows)]
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([source.name, target.name])
+
+
+def test_numbers_of_rows_where_files_tell_them(tmp_path):
+    for ending in ENDINGS:
+        save(tmp_path / f"a.{ending}")
+        known = open_table([str(tmp_path / f"a.{ending}")]).n_rows
+        assert known == (3 if ending in ("parquet", "npy", "npz") else None)
+    assert open_table([str(tmp_path / "a.parquet")] * 2).n_rows == 6
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_batches_of_at_most_so_many_rows(ending, tmp_path):
+    save(tmp_path / f"a.{ending}")
+    table = open_table([str(tmp_path / f"a.{ending}")])
+    batches = list(table.batches((2, 0), max_rows=2))
+    assert [len(batch) for batch in batches] == [2, 1]
+    assert np.array_equal(np.concatenate([batch.values for batch in batches]), VALUES[:, [2, 0]])
+    assert batches[1].place(0).endswith(", line 4" if ending in ("csv", "tsv") else ", row 2")
+    assert batches[1].table.num_rows == 1
+    assert float(batches[1].cells(np.array([0]), (2,)).column(0)[0].as_py()) == 7
+    assert batches[-1].done == 1
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_masks_with_the_ids_of_their_rows(ending, tmp_path):
+    mask = {"a": np.array([True, False]), "b": np.array([False, False])}
+    target = tmp_path / f"mask.{ending}"
+    with open(target, "w+b") as file:
+        writer = open_writer(str(target), file)
+        for _ in range(2):
+            writer.write_table(pa.table(mask))
+        writer.close()
+    table = open_table([str(target)], ReadOptions(array="rows" if ending == "npz" else None))
+    values = np.concatenate([batch.values for batch in table.batches((0, 1))])
+    assert values.tolist() == [[1, 0], [0, 0]] * 2
+    if ending.startswith("np"):
+        assert load(target).dtype == bool
+
+
+def test_missing_columns_of_a_model_are_named(tmp_path):
+    save(tmp_path / "a.csv")
+    table = open_table([str(tmp_path / "a.csv")])
+    assert table.positions(["c2", "c0"]) == (2, 0)
+    with pytest.raises(ColumnsError, match="missing: 'd', 'e'. Rename"):
+        table.positions(["d", "c0", "e"])
