@@ -4,19 +4,22 @@ Reference rows stand side by side in blocks of `LANES`, columns in fours that do
 go through each block together. Only minima are kept: of the 8 reference rows that make a *cell* (method, section 8).
 """
 
+import math
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from treemend.tcs.exact import fold_cells, insert_value, n_folds, relative_errors, upper_bound
 from treemend.tcs.tree import AttributeTree
 
-__all__ = ["CELLS", "LANES", "ROWS_TOGETHER", "Fours", "build_fours", "euclidean_blocks", "euclidean_minima"]
+__all__ = ["EuclideanScan", "Fours", "build_fours"]
 
 LANES = 128
 CELLS = 16
-ROWS_TOGETHER = 4
+ROWS_IN_CELL = LANES // CELLS
 PADDING = np.float32(1e16)
 """For rows that fill up the last block: farther than any other."""
 
@@ -31,8 +34,8 @@ class Fours:
     ----------
     place : ndarray of int64, one a column
         The column's place in the fours.
-    first : ndarray of int64, one a node and one more
-        The fours of a leaf.
+    begin, end : ndarray of int64, one a node
+        The fours of a node are ``begin`` to ``end - 1``.
     order : ndarray of int64, one a node
         Nodes, children before their parents, right before left.
     slot : ndarray of int64, one a node
@@ -40,7 +43,8 @@ class Fours:
     """
 
     place: NDArray[np.int64]
-    first: NDArray[np.int64]
+    begin: NDArray[np.int64]
+    end: NDArray[np.int64]
     order: NDArray[np.int64]
     slot: NDArray[np.int64]
 
@@ -48,10 +52,13 @@ class Fours:
 def build_fours(tree: AttributeTree) -> Fours:
     """Arrange the tree's columns in fours."""
     width = tree.stop - tree.start
-    first = np.concatenate([[0], np.cumsum(np.where(tree.left < 0, -(-width // 4), 0))])
+    before = np.zeros(tree.stop[0] + 1, dtype=np.int64)
     place = np.empty(tree.stop[0], dtype=np.int64)
-    for leaf in np.flatnonzero(tree.left < 0):
-        place[tree.start[leaf] : tree.stop[leaf]] = 4 * first[leaf] + np.arange(width[leaf])
+    leaves = np.flatnonzero(tree.left < 0)
+    for leaf in leaves[np.argsort(tree.start[leaves])]:
+        first = before[tree.start[leaf]]
+        place[tree.start[leaf] : tree.stop[leaf]] = 4 * first + np.arange(width[leaf])
+        before[tree.stop[leaf]] = first - (-width[leaf] // 4)
     slot = np.zeros(len(width), dtype=np.int64)
     parents_first, waiting = [], [0]
     while waiting:
@@ -62,18 +69,99 @@ def build_fours(tree: AttributeTree) -> Fours:
             slot[left] = slot[node] // 2 * 2 + 2
             slot[right] = slot[left] + 1
             waiting += [left, right]
-    return Fours(place, first, np.array(parents_first[::-1]), slot)
+    return Fours(place, before[tree.start], before[tree.stop], np.array(parents_first[::-1]), slot)
 
 
-def euclidean_blocks(centred: NDArray[np.float64], fours: Fours) -> NDArray[np.float32]:
-    """Lay rows out in blocks, blocks x fours x 4 LANES."""
-    n_rows, n_fours = len(centred), int(fours.first[-1])
-    n_blocks = -(-n_rows // LANES)
-    padded = np.zeros((n_blocks * LANES, 4 * n_fours), dtype=np.float32)
-    padded[:n_rows, fours.place] = centred
-    padded[n_rows:] = PADDING
-    blocks = padded.reshape(n_blocks, LANES, n_fours, 4).transpose(0, 2, 3, 1)
-    return np.ascontiguousarray(blocks).reshape(n_blocks, n_fours, 4 * LANES)
+@dataclass(frozen=True, eq=False)
+class EuclideanScan:
+    """Reference rows in two forms, columns in fours.
+
+    Attributes
+    ----------
+    blocks : ndarray of float32, blocks x fours x 4 LANES
+        Less ``centre``.
+    cells : ndarray, cells x fours x 4 ROWS_IN_CELL
+    """
+
+    n_reference: int
+    centre: NDArray[np.float64]
+    tree: AttributeTree
+    fours: Fours
+    blocks: NDArray[np.float32]
+    cells: NDArray[np.float64]
+
+    @classmethod
+    def build(
+        cls,
+        reference: NDArray[np.float64],
+        centre: NDArray[np.float64],
+        tree: AttributeTree,
+        kept: NDArray[np.int64],  # noqa: ARG003 - as for RankedScan, and every column counts here
+    ) -> Self:
+        """Lay rows out."""
+        fours = build_fours(tree)
+        n_rows, n_fours = len(reference), int(fours.end[0])
+        n_blocks = -(-n_rows // LANES)
+        padded = np.zeros((n_blocks * LANES, 4 * n_fours))
+        padded[:n_rows, fours.place] = reference
+        cells = padded.reshape(n_blocks, ROWS_IN_CELL, CELLS, n_fours, 4).transpose(0, 2, 3, 4, 1)
+        cells = np.ascontiguousarray(cells).reshape(n_blocks * CELLS, n_fours, 4 * ROWS_IN_CELL)
+        padded[:n_rows, fours.place] -= centre
+        padded[n_rows:] = PADDING
+        blocks = padded.astype(np.float32).reshape(n_blocks, LANES, n_fours, 4).transpose(0, 2, 3, 1)
+        blocks = np.ascontiguousarray(blocks).reshape(n_blocks, n_fours, 4 * LANES)
+        return cls(n_rows, centre, tree, fours, blocks, cells)
+
+    def radii(
+        self, rows: NDArray[np.float64], left_out: NDArray[np.int64], n_neighbors: int, errors: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return exact K-th radii, rows x nodes; ``errors`` of estimates are also rows x nodes."""
+        tree, fours, n_blocks = self.tree, self.fours, len(self.blocks)
+        radii = np.empty(errors.shape)
+        exact, centred = (self._in_fours(values) for values in (rows, rows - self.centre))
+        together = centred.reshape(len(centred) // 4, 4, -1, 4).transpose(0, 2, 1, 3).astype(np.float32)
+        together = np.ascontiguousarray(together).reshape(len(together), -1, 16)
+        sums = np.zeros((int(fours.slot.max()) + 1, 4 * LANES), dtype=np.float32)
+        minima = np.empty((4, n_blocks, tree.n_nodes, CELLS), dtype=np.float32)
+        folded = np.empty((n_folds(n_blocks, CELLS, n_neighbors), tree.n_nodes, CELLS), dtype=np.float32)
+        squares = np.empty(ROWS_IN_CELL)
+        for number, four_rows in enumerate(together):
+            part = slice(4 * number, min(4 * number + 4, len(rows)))
+            euclidean_minima(
+                self.blocks,
+                four_rows,
+                fours.order,
+                fours.slot,
+                fours.begin,
+                fours.end,
+                tree.left,
+                LANES,
+                CELLS,
+                sums,
+                minima,
+            )
+            euclidean_radii(
+                minima,
+                folded,
+                self.cells,
+                self.n_reference,
+                exact[part],
+                left_out[part],
+                fours.begin,
+                fours.end,
+                relative_errors(tree),
+                errors[part],
+                n_neighbors,
+                squares,
+                radii[part],
+            )
+        return radii
+
+    def _in_fours(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Put columns into fours, and add rows up to a multiple of four."""
+        padded = np.zeros((-(-len(rows) // 4) * 4, 4 * int(self.fours.end[0])))
+        padded[: len(rows), self.fours.place] = rows
+        return padded
 
 
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
@@ -82,7 +170,8 @@ def euclidean_minima(
     rows: NDArray[np.float32],
     order: NDArray[np.int64],
     slot: NDArray[np.int64],
-    first: NDArray[np.int64],
+    begin: NDArray[np.int64],
+    end: NDArray[np.int64],
     left: NDArray[np.int64],
     lanes: int,
     n_cells: int,
@@ -98,16 +187,18 @@ def euclidean_minima(
     for block in range(len(blocks)):
         for node in order:
             s = slot[node]
+            first = begin[node]
             if left[node] >= 0:
+                first = end[node]
                 below = slot[left[node]]
                 for l in range(4 * lanes):
                     sums[s, l] = sums[below, l] + sums[below + 1, l]
-            for u in range(first[node], first[node + 1]):
+            for u in range(first, end[node]):
                 a0, a1, a2, a3 = rows[u, 0], rows[u, 1], rows[u, 2], rows[u, 3]
                 b0, b1, b2, b3 = rows[u, 4], rows[u, 5], rows[u, 6], rows[u, 7]
                 c0, c1, c2, c3 = rows[u, 8], rows[u, 9], rows[u, 10], rows[u, 11]
                 d0, d1, d2, d3 = rows[u, 12], rows[u, 13], rows[u, 14], rows[u, 15]
-                before = np.float32(u > first[node])
+                before = np.float32(u > first)
                 for l in range(lanes):
                     r0 = blocks[block, u, l]
                     r1 = blocks[block, u, LANES + l]
@@ -129,3 +220,56 @@ def euclidean_minima(
                     low = min(low, min(sums[s, i + 4 * CELLS + l], sums[s, i + 5 * CELLS + l]))
                     low = min(low, min(sums[s, i + 6 * CELLS + l], sums[s, i + 7 * CELLS + l]))
                     minima[r, block, node, l] = low
+
+
+@njit(cache=True, nogil=True)
+def euclidean_radii(
+    minima: NDArray[np.float32],
+    folded: NDArray[np.float32],
+    cells: NDArray[np.float64],
+    n_reference: int,
+    rows: NDArray[np.float64],
+    left_out: NDArray[np.int64],
+    begin: NDArray[np.int64],
+    end: NDArray[np.int64],
+    relative: NDArray[np.float64],
+    absolute: NDArray[np.float64],
+    n_neighbors: int,
+    squares: NDArray[np.float64],
+    radii: NDArray[np.float64],
+) -> None:
+    """Fill ``radii``, rows x nodes, with exact K-th radii.
+
+    ``rows`` and ``cells`` have their columns in fours. ``folded``, folds x nodes x CELLS, and ``squares``, ROWS_IN_CELL,
+    are scratch.
+    """
+    _, n_blocks, n_nodes, n_lanes = minima.shape
+    folds = len(folded)
+    smallest = np.empty(n_neighbors + 1, dtype=np.float32)
+    nearest = np.empty(n_neighbors)
+    for r in range(len(rows)):
+        fold_cells(minima[r].reshape(n_blocks, n_nodes * n_lanes), folded.reshape(folds, n_nodes * n_lanes))
+        rank = n_neighbors + (left_out[r] >= 0)
+        for node in range(n_nodes):
+            bound = upper_bound(folded, node, relative[node], absolute[r, node], smallest[:rank])
+            nearest[:] = np.inf
+            for fold in range(folds):
+                for lane in range(n_lanes):
+                    if folded[fold, node, lane] <= bound:
+                        for block in range(fold, n_blocks, folds):
+                            if minima[r, block, node, lane] <= bound:
+                                cell = block * n_lanes + lane
+                                squares[:] = 0
+                                for u in range(begin[node], end[node]):
+                                    x0, x1, x2, x3 = rows[r, 4 * u], rows[r, 4 * u + 1], rows[r, 4 * u + 2], rows[r, 4 * u + 3]
+                                    for i in range(len(squares)):
+                                        d0 = cells[cell, u, i] - x0
+                                        d1 = cells[cell, u, ROWS_IN_CELL + i] - x1
+                                        d2 = cells[cell, u, 2 * ROWS_IN_CELL + i] - x2
+                                        d3 = cells[cell, u, 3 * ROWS_IN_CELL + i] - x3
+                                        squares[i] = squares[i] + d0 * d0 + d1 * d1 + d2 * d2 + d3 * d3
+                                for i in range(len(squares)):
+                                    number = (block * ROWS_IN_CELL + i) * n_lanes + lane
+                                    if number < n_reference and number != left_out[r]:
+                                        insert_value(nearest, squares[i])
+            radii[r, node] = math.sqrt(nearest[n_neighbors - 1])

@@ -10,6 +10,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from treemend.tcs.tree import AttributeTree
+
 __all__ = ["insert", "n_kept", "nearest_at_node", "squared_distance"]
 
 
@@ -24,19 +26,34 @@ def n_kept(width: int, alpha: float) -> int:
     return max(1, math.floor(alpha * width + 1e-9))
 
 
+def relative_errors(tree: AttributeTree) -> NDArray[np.float64]:
+    """Bound the relative error of the root of a float32 sum of squares, one a node: half a rounding for each term."""
+    return np.asarray(0.6 * 2.0**-24 * (tree.stop - tree.start + 8))
+
+
+def n_folds(n_blocks: int, n_lanes: int, n_neighbors: int) -> int:
+    """Return how many folds to take minima over.
+
+    Few make the search for the K-th smallest short, many make what is read of each fold short; there must be clearly
+    more minima than neighbours for a tight bound (benchmarks/speed).
+    """
+    return min(n_blocks, max(math.isqrt(n_blocks) * 16 // n_lanes, -(-2 * (n_neighbors + 1) // n_lanes)))
+
+
 @njit(cache=True, nogil=True)
 def squared_distance(
-    one: NDArray[np.float64],
-    other: NDArray[np.float64],
+    reference: NDArray[np.float64],
+    number: int,
+    row: NDArray[np.float64],
     start: int,
     stop: int,
     kept: int,
     squares: NDArray[np.float64],
 ) -> float:
-    """Return the sum of the ``kept`` smallest squared differences of two rows' columns; ``squares`` is scratch."""
+    """Return the sum of the ``kept`` smallest squared differences of some columns; ``squares`` is scratch."""
     width = stop - start
     for k in range(width):
-        difference = one[start + k] - other[start + k]
+        difference = reference[number, start + k] - row[start + k]
         squares[k] = difference * difference
     gap = int(kept < width)
     while 0 < gap < width // 3:
@@ -70,6 +87,17 @@ def insert(distances: NDArray[np.float64], numbers: NDArray[np.int64], distance:
 
 
 @njit(cache=True, nogil=True)
+def insert_value(values: NDArray[np.float64], value: float) -> None:
+    """Insert a value into an ascending list, whose largest goes, if it is not larger than that."""
+    place = len(values) - 1
+    if value < values[place]:
+        while place > 0 and values[place - 1] > value:
+            values[place] = values[place - 1]
+            place -= 1
+        values[place] = value
+
+
+@njit(cache=True, nogil=True)
 def nearest_at_node(
     reference: NDArray[np.float64],
     rows: NDArray[np.float64],
@@ -87,92 +115,44 @@ def nearest_at_node(
         numbers[row] = len(reference)
         for number in range(len(reference)):
             if number != left_out[row]:
-                square = squared_distance(reference[number], rows[row], start, stop, kept, squares)
+                square = squared_distance(reference, number, rows[row], start, stop, kept, squares)
                 insert(distances[row], numbers[row], math.sqrt(square), number)
 
 
 @njit(cache=True, nogil=True, fastmath={"nnan"})
 def fold_cells(cells: NDArray[np.float32], folded: NDArray[np.float32]) -> None:
     """Take minima over every ``len(folded)``-th block of estimates; both have blocks x numbers."""
-    n_folds, length = folded.shape
-    for block in range(n_folds):
+    folds, length = folded.shape
+    for block in range(folds):
         for k in range(length):
             folded[block, k] = cells[block, k]
-    for block in range(n_folds, len(cells)):
-        fold = block % n_folds
+    for block in range(folds, len(cells)):
+        fold = block % folds
         for k in range(length):
             folded[fold, k] = min(folded[fold, k], cells[block, k])
 
 
 @njit(cache=True, nogil=True)
-def exact_radii(
-    cells: NDArray[np.float32],
-    folded: NDArray[np.float32],
-    rows_in_cell: int,
-    reference: NDArray[np.float64],
-    row: NDArray[np.float64],
-    left_out: int,
-    start: NDArray[np.int64],
-    stop: NDArray[np.int64],
-    kept: NDArray[np.int64],
-    relative: NDArray[np.float64],
-    absolute: NDArray[np.float64],
-    distances: NDArray[np.float64],
-    radii: NDArray[np.float64],
-) -> None:
-    """Fill ``radii`` with one row's exact K-th radius at every node.
+def upper_bound(
+    folded: NDArray[np.float32], node: int, relative: float, absolute: float, smallest: NDArray[np.float32]
+) -> float:
+    """Return the estimate above which no row is among the nearest ``len(smallest)``.
 
-    Parameters
-    ----------
-    cells : ndarray, blocks x nodes x lanes
-        The smallest estimate of the squared distances to the rows of a cell: cell ``lane`` of ``block`` has the rows
-        ``(block * rows_in_cell + i) * lanes + lane``.
-    folded : ndarray, folds x nodes x lanes
-        Minima over every ``folds``-th block of ``cells``.
-    relative, absolute : ndarray, one a node
-        How far the root of an estimate may be from the distance.
-    distances : ndarray, K
-        Scratch.
-
-    Notes
-    -----
-    The folds are disjoint sets of rows, so the K-th smallest of their minima is not below the K-th smallest estimate.
-    Rows whose estimate is above it, by more than the errors, are no neighbours.
+    Folds are disjoint sets of rows, so the K-th smallest of their minima is not below the K-th smallest estimate; the
+    root of an estimate differs from the distance by at most ``relative`` and ``absolute``.
     """
-    n_blocks, _, n_lanes = cells.shape
-    n_neighbors = len(distances)
-    rank = n_neighbors + (left_out >= 0)
-    smallest = np.empty(rank, dtype=np.float32)
-    squares = np.empty(reference.shape[1])
-    for node in range(len(start)):
-        smallest[:] = np.inf
-        for fold in range(len(folded)):
-            for lane in range(n_lanes):
-                value = folded[fold, node, lane]
-                if value < smallest[rank - 1]:
-                    place = rank - 1
-                    while place > 0 and smallest[place - 1] > value:
-                        smallest[place] = smallest[place - 1]
-                        place -= 1
-                    smallest[place] = value
-        farthest = math.sqrt(smallest[rank - 1]) * (1 + relative[node]) + absolute[node]
-        bound = ((farthest + absolute[node]) / (1 - relative[node])) ** 2 * (1 + 1e-12)
-        distances[:] = np.inf
-        for fold in range(len(folded)):
-            for lane in range(n_lanes):
-                if folded[fold, node, lane] <= bound:
-                    for block in range(fold, n_blocks, len(folded)):
-                        if cells[block, node, lane] <= bound:
-                            for i in range(rows_in_cell):
-                                number = (block * rows_in_cell + i) * n_lanes + lane
-                                if number < len(reference) and number != left_out:
-                                    square = squared_distance(
-                                        reference[number], row, start[node], stop[node], kept[node], squares
-                                    )
-                                    if square < distances[n_neighbors - 1]:
-                                        place = n_neighbors - 1
-                                        while place > 0 and distances[place - 1] > square:
-                                            distances[place] = distances[place - 1]
-                                            place -= 1
-                                        distances[place] = square
-        radii[node] = math.sqrt(distances[n_neighbors - 1])
+    last = len(smallest) - 1
+    smallest[:] = np.inf
+    for fold in range(folded.shape[0]):
+        for lane in range(folded.shape[2]):
+            value = folded[fold, node, lane]
+            if value < smallest[last]:
+                place = last
+                while place > 0 and smallest[place - 1] > value:
+                    smallest[place] = smallest[place - 1]
+                    place -= 1
+                smallest[place] = value
+    if absolute == 0:
+        return float(smallest[last])
+    farthest = math.sqrt(smallest[last]) * (1 + relative) + absolute
+    return ((farthest + absolute) / (1 - relative)) ** 2 * (1 + 1e-12)

@@ -4,18 +4,16 @@ Takes rows as they come, NaN where a value is missing. Gives K-th radii, labels 
 """
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from treemend.tcs import euclidean, ranked
-from treemend.tcs.euclidean import Fours, build_fours, euclidean_blocks, euclidean_minima
-from treemend.tcs.exact import exact_radii, fold_cells, n_kept, nearest_at_node
+from treemend.tcs.euclidean import EuclideanScan
+from treemend.tcs.exact import n_kept, nearest_at_node
 from treemend.tcs.observed import nearest_observed
-from treemend.tcs.ranked import Network, build_network, ranked_blocks, ranked_estimates
+from treemend.tcs.ranked import RankedScan
 from treemend.tcs.tree import AttributeTree
 from treemend.threads import for_chunks
 
@@ -31,9 +29,6 @@ _WIDEST_EXPONENT = 96
 _ROUNDING = 2.0**-24
 _UNDERFLOW = 2.0**-62
 """What a float32 loses by rounding, and what a difference may lose when its square is too small for a float32."""
-
-_FOLDS = 8
-"""Trades the search for the K-th smallest minimum against reading estimates that are too large: benchmarks/speed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,10 +51,10 @@ class NodeIndex:
         How many of the node's squared differences count.
     spread : ndarray, one a node
         No row of ``reference`` is farther from ``centre`` over the node's columns.
-    layout : Network or Fours
-        Where the columns stand in ``blocks``.
-    blocks : ndarray of float32
-        ``reference`` less ``centre``.
+    grid : float
+        All of ``reference - centre`` are multiples of this power of two, few enough for exact float32; 0 if there is none.
+    scan : EuclideanScan or RankedScan
+        The rows in the form in which they are compared.
     """
 
     reference: NDArray[np.float64]
@@ -69,8 +64,8 @@ class NodeIndex:
     tree: AttributeTree
     kept: NDArray[np.int64]
     spread: NDArray[np.float64]
-    layout: Network | Fours
-    blocks: NDArray[np.float32]
+    grid: float
+    scan: EuclideanScan | RankedScan
 
     @classmethod
     def build(cls, rows: NDArray[np.float64], tree: AttributeTree, alpha: float) -> Self:
@@ -90,15 +85,19 @@ class NodeIndex:
         low, high = np.ldexp(low, -exponent), np.ldexp(high, -exponent)
         centre = low / 2 + high / 2
         kept = np.array([n_kept(width, alpha) for width in (tree.stop - tree.start).tolist()])
-        layout: Network | Fours
-        if np.any(kept < tree.stop - tree.start):
-            layout = build_network(tree, kept)
-            blocks = ranked_blocks(reference - centre, layout)
-        else:
-            layout = build_fours(tree)
-            blocks = euclidean_blocks(reference - centre, layout)
         spread = np.sqrt(_node_sums(np.maximum(high - centre, centre - low)[None] ** 2, tree)[0])
-        return cls(reference, exponent, alpha, centre, tree, kept, spread, layout, blocks)
+        scan = RankedScan if np.any(kept < tree.stop - tree.start) else EuclideanScan
+        return cls(
+            reference=reference,
+            exponent=exponent,
+            alpha=alpha,
+            centre=centre,
+            tree=tree,
+            kept=kept,
+            spread=spread,
+            grid=_grid(reference - centre),
+            scan=scan.build(reference, centre, tree, kept),
+        )
 
     def radii(
         self,
@@ -127,7 +126,7 @@ class NodeIndex:
 
         def task(part: slice) -> None:
             at = complete[part]
-            radii[at] = self._complete_radii(scaled[at], own[at], n_neighbors)
+            radii[at] = self.scan.radii(scaled[at], own[at], n_neighbors, self._errors(scaled[at]))
 
         for_chunks(task, len(complete), self._work(), n_jobs)
         for row in np.flatnonzero(np.isnan(rows).any(axis=1)):
@@ -135,83 +134,20 @@ class NodeIndex:
                 radii[row, node] = self._nearest(scaled[[row]], own[[row]], node, n_neighbors)[0][0, -1]
         return np.ldexp(radii, self.exponent)
 
-    def _complete_radii(
-        self, scaled: NDArray[np.float64], own: NDArray[np.int64], n_neighbors: int
-    ) -> NDArray[np.float64]:
-        tree, radii = self.tree, np.empty((len(scaled), self.tree.n_nodes))
-        width = tree.stop - tree.start
-        norms = np.sqrt(_node_sums((scaled - self.centre) ** 2, tree))
-        relative = 0.6 * _ROUNDING * (width + 8)
-        absolute = 1.01 * _ROUNDING * (norms + self.spread) + _UNDERFLOW * np.sqrt(width)
-        distances = np.empty(n_neighbors)
-        for first, cells, rows_in_cell in self._estimates(scaled - self.centre):
-            n_blocks, n_nodes, n_lanes = cells.shape[1:]
-            n_folds = min(n_blocks, max(_FOLDS, -(-2 * (n_neighbors + 1) // n_lanes)))
-            folded = np.empty((n_folds, n_nodes, n_lanes), dtype=np.float32)
-            for row in range(first, min(first + len(cells), len(scaled))):
-                mine = cells[row - first]
-                fold_cells(mine.reshape(n_blocks, -1), folded.reshape(n_folds, -1))
-                exact_radii(
-                    mine,
-                    folded,
-                    rows_in_cell,
-                    self.reference,
-                    scaled[row],
-                    own[row],
-                    tree.start,
-                    tree.stop,
-                    self.kept,
-                    relative,
-                    absolute[row],
-                    distances,
-                    radii[row],
-                )
-        return radii
+    def _errors(self, scaled: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Bound how far the roots of estimates are from distances, beside a relative error, rows x nodes.
 
-    def _estimates(self, centred: NDArray[np.float64]) -> Iterator[tuple[int, NDArray[np.float32], int]]:
-        """Yield the number of a row, estimates of some rows from it on, and how many rows a cell has."""
-        tree, layout, n_blocks = self.tree, self.layout, len(self.blocks)
-        if isinstance(layout, Network):
-            n_wires = layout.weights.shape[1]
-            rows = np.zeros((len(centred), n_wires), dtype=np.float32)
-            rows[:, layout.wire] = centred
-            wires = np.zeros(n_wires * ranked.LANES, dtype=np.float32)
-            eights = wires.reshape(n_wires // 8, 8 * ranked.LANES)
-            cells = np.zeros((1, n_blocks, tree.n_nodes + 1, ranked.LANES), dtype=np.float32)
-            for row in range(len(centred)):
-                ranked_estimates(
-                    self.blocks,
-                    rows[row],
-                    layout.passes,
-                    layout.weights,
-                    layout.node_at,
-                    ranked.LANES,
-                    wires,
-                    eights,
-                    cells[0],
-                )
-                yield row, cells, 1
-        else:
-            n_fours, together = int(layout.first[-1]), euclidean.ROWS_TOGETHER
-            rows = np.zeros((-(-len(centred) // together) * together, 4 * n_fours), dtype=np.float32)
-            rows[: len(centred), layout.place] = centred
-            fours = np.ascontiguousarray(rows.reshape(-1, together, n_fours, 4).transpose(0, 2, 1, 3))
-            sums = np.zeros((int(layout.slot.max()) + 1, together * euclidean.LANES), dtype=np.float32)
-            cells = np.empty((together, n_blocks, tree.n_nodes, euclidean.CELLS), dtype=np.float32)
-            for number, four in enumerate(fours.reshape(len(fours), n_fours, 4 * together)):
-                euclidean_minima(
-                    self.blocks,
-                    four,
-                    layout.order,
-                    layout.slot,
-                    layout.first,
-                    tree.left,
-                    euclidean.LANES,
-                    euclidean.CELLS,
-                    sums,
-                    cells,
-                )
-                yield number * together, cells, euclidean.LANES // euclidean.CELLS
+        0 where all values are such multiples of a power of two that float32 arithmetic is exact.
+        """
+        centred, width = scaled - self.centre, self.tree.stop - self.tree.start
+        norms = np.sqrt(_node_sums(centred**2, self.tree))
+        errors = 1.01 * _ROUNDING * (norms + self.spread) + _UNDERFLOW * np.sqrt(width)
+        if self.grid > 0:
+            largest = np.abs(self.spread[0] / self.grid)
+            on_grid = (centred % self.grid == 0) & (np.abs(centred) <= largest * self.grid)
+            exact = (_node_sums(~on_grid, self.tree) == 0) & (self.kept * (2 * largest) ** 2 <= 1 / _ROUNDING)
+            errors[exact] = 0
+        return errors
 
     def left_out_radii(self, n_neighbors: int, *, n_jobs: int | None = None) -> NDArray[np.float64]:
         """Return every reference row's K-th radius among the others, reference rows x nodes."""
@@ -295,6 +231,17 @@ def _node_sums(squares: NDArray[np.float64], tree: AttributeTree) -> NDArray[np.
     """Sum over the columns of every node, rows x nodes."""
     bounds = np.stack([tree.start, tree.stop], axis=1).ravel()
     return np.asarray(np.add.reduceat(np.pad(squares, ((0, 0), (0, 1))), bounds, axis=1)[:, ::2])
+
+
+def _grid(centred: NDArray[np.float64]) -> float:
+    """Return the largest power of two of which all values are multiples, or 0 if that takes more than 11 bits."""
+    largest = float(np.abs(centred).max())
+    unit = 2.0 ** math.frexp(largest)[1]
+    for _ in range(11):
+        if np.all(centred % unit == 0):
+            return unit
+        unit /= 2
+    return 0.0
 
 
 def _own_numbers(rows: NDArray[np.float64], left_out: NDArray[np.int64] | None) -> NDArray[np.int64]:

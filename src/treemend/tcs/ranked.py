@@ -10,18 +10,24 @@ The network is a list of *passes*, rows of (operation, first wire, last wire, wi
 every block, subtree by subtree, so that the wires stay in the processor's first cache.
 """
 
+import math
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from treemend.tcs.exact import fold_cells, insert_value, n_folds, relative_errors, squared_distance, upper_bound
 from treemend.tcs.tree import AttributeTree
 
-__all__ = ["LANES", "Network", "build_network", "ranked_blocks", "ranked_estimates"]
+__all__ = ["Network", "RankedScan", "build_network"]
 
 LANES = 32
 WIRES_IN_CACHE = 64
+ESTIMATES_TOGETHER = 500_000
+"""Rows are scanned together up to this many estimates: blocks are read once for them, and their estimates stay in a cache."""
+
 PADDING = np.float32(1e16)
 """On wires without a column and for rows that fill up the last block: its square is larger than any other."""
 
@@ -109,14 +115,74 @@ def _merging_passes(begin: int, end: int, width: int) -> list[tuple[int, ...]]:
     return [*passes, (MERGE, begin, end, width, width.bit_length() - 1)]
 
 
-def ranked_blocks(centred: NDArray[np.float64], network: Network) -> NDArray[np.float32]:
-    """Lay rows out in blocks, blocks x eights of wires x 8 LANES."""
-    n_rows, n_wires = len(centred), network.weights.shape[1]
-    n_blocks = -(-n_rows // LANES)
-    padded = np.full((n_blocks * LANES, n_wires), PADDING)
-    padded[:n_rows, network.wire] = centred
-    blocks = padded.reshape(n_blocks, LANES, n_wires // 8, 8).transpose(0, 2, 3, 1)
-    return np.ascontiguousarray(blocks).reshape(n_blocks, n_wires // 8, 8 * LANES)
+@dataclass(frozen=True, eq=False)
+class RankedScan:
+    """Reference rows in blocks, blocks x eights of wires x 8 LANES, less ``centre``."""
+
+    reference: NDArray[np.float64]
+    centre: NDArray[np.float64]
+    tree: AttributeTree
+    kept: NDArray[np.int64]
+    network: Network
+    blocks: NDArray[np.float32]
+
+    @classmethod
+    def build(
+        cls,
+        reference: NDArray[np.float64],
+        centre: NDArray[np.float64],
+        tree: AttributeTree,
+        kept: NDArray[np.int64],
+    ) -> Self:
+        """Lay rows out."""
+        network = build_network(tree, kept)
+        n_rows, n_wires = len(reference), network.weights.shape[1]
+        n_blocks = -(-n_rows // LANES)
+        padded = np.full((n_blocks * LANES, n_wires), PADDING)
+        padded[:n_rows, network.wire] = reference - centre
+        blocks = np.ascontiguousarray(padded.reshape(n_blocks, LANES, n_wires // 8, 8).transpose(0, 2, 3, 1))
+        return cls(reference, centre, tree, kept, network, blocks.reshape(n_blocks, n_wires // 8, 8 * LANES))
+
+    def radii(
+        self, rows: NDArray[np.float64], left_out: NDArray[np.int64], n_neighbors: int, errors: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return exact K-th radii, rows x nodes; ``errors`` of estimates are also rows x nodes."""
+        tree, network, n_blocks = self.tree, self.network, len(self.blocks)
+        radii = np.empty(errors.shape)
+        on_wires = np.zeros((len(rows), network.weights.shape[1]), dtype=np.float32)
+        on_wires[:, network.wire] = rows - self.centre
+        wires = np.zeros(network.weights.shape[1] * LANES, dtype=np.float32)
+        together = max(1, ESTIMATES_TOGETHER // (n_blocks * LANES * tree.n_nodes))
+        estimates = np.zeros((min(together, len(rows)), n_blocks, tree.n_nodes + 1, LANES), dtype=np.float32)
+        folded = np.empty((n_folds(n_blocks, LANES, n_neighbors), tree.n_nodes + 1, LANES), dtype=np.float32)
+        for first in range(0, len(rows), together):
+            part = slice(first, first + together)
+            ranked_estimates(
+                self.blocks,
+                on_wires[part],
+                network.passes,
+                network.weights,
+                network.node_at,
+                LANES,
+                wires,
+                wires.reshape(-1, 8 * LANES),
+                estimates,
+            )
+            ranked_radii(
+                estimates,
+                folded,
+                self.reference,
+                rows[part],
+                left_out[part],
+                tree.start,
+                tree.stop,
+                self.kept,
+                relative_errors(tree),
+                errors[part],
+                n_neighbors,
+                radii[part],
+            )
+        return radii
 
 
 @njit(forceinline=True)
@@ -163,7 +229,7 @@ def _sorted_four(a: float, b: float, c: float, d: float) -> tuple[float, float, 
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
 def ranked_estimates(
     blocks: NDArray[np.float32],
-    row: NDArray[np.float32],
+    rows: NDArray[np.float32],
     passes: NDArray[np.int64],
     weights: NDArray[np.float32],
     node_at: NDArray[np.int64],
@@ -172,19 +238,20 @@ def ranked_estimates(
     eights: NDArray[np.float32],
     estimates: NDArray[np.float32],
 ) -> None:
-    """Write the estimated squared distances of one row to ``estimates``, blocks x nodes x LANES.
+    """Write the estimated squared distances of rows to ``estimates``, rows x blocks x nodes x LANES.
 
     ``lanes`` is `LANES`, as a number that the compiler does not know: loops of unknown length it vectorises, short ones
     it unrolls. ``wires`` and ``eights`` are two views of the same scratch. ``estimates`` has one node more, for sums
     that belong to no node, and holds finite numbers before.
     """
     n_wires = 8 * len(eights)
-    for block in range(len(blocks)):
+    for step in range(len(blocks) * len(rows)):
+        block, r = step // len(rows), step % len(rows)
         for number in range(len(passes)):
             operation, begin, end, width, stride = passes[number]
             if operation == SQUARE:
                 for g in range(begin // 8, (end + 7) // 8):
-                    x0, x1, x2, x3, x4, x5, x6, x7 = _eight(row, g)
+                    x0, x1, x2, x3, x4, x5, x6, x7 = _eight(rows[r], g)
                     w0, w1, w2, w3, w4, w5, w6, w7 = _eight(weights[2], g)
                     left, right = node_at[n_wires // 4 + 2 * g], node_at[n_wires // 4 + 2 * g + 1]
                     for l in range(lanes):
@@ -198,7 +265,7 @@ def ranked_estimates(
                         eights[g, LANES + l] = b
                         eights[g, 2 * LANES + l] = c
                         eights[g, 3 * LANES + l] = d
-                        estimates[block, left, l] = w0 * a + w1 * b + w2 * c + w3 * d
+                        estimates[r, block, left, l] = w0 * a + w1 * b + w2 * c + w3 * d
                         a, b, c, d = _sorted_four(
                             (blocks[block, g, 4 * LANES + l] - x4) ** 2,
                             (blocks[block, g, 5 * LANES + l] - x5) ** 2,
@@ -209,7 +276,7 @@ def ranked_estimates(
                         eights[g, 5 * LANES + l] = c
                         eights[g, 6 * LANES + l] = b
                         eights[g, 7 * LANES + l] = a
-                        estimates[block, right, l] = w4 * d + w5 * c + w6 * b + w7 * a
+                        estimates[r, block, right, l] = w4 * d + w5 * c + w6 * b + w7 * a
             elif operation == MERGE:
                 for g in range(begin // 8, end // 8):
                     w0, w1, w2, w3, w4, w5, w6, w7 = _eight(weights[stride], g)
@@ -236,7 +303,7 @@ def ranked_estimates(
                             eights[g, 6 * LANES + l] = h
                             eights[g, 7 * LANES + l] = i
                             total = w0 * a + w1 * b + w2 * c + w3 * d + w4 * e + w5 * f + w6 * h + w7 * i
-                            estimates[block, node, l] = before * estimates[block, node, l] + total
+                            estimates[r, block, node, l] = before * estimates[r, block, node, l] + total
                     else:
                         for l in range(lanes):
                             i, h, f, e, d, c, b, a = _merged_eight(
@@ -258,7 +325,7 @@ def ranked_estimates(
                             eights[g, 6 * LANES + l] = h
                             eights[g, 7 * LANES + l] = i
                             total = w0 * a + w1 * b + w2 * c + w3 * d + w4 * e + w5 * f + w6 * h + w7 * i
-                            estimates[block, node, l] = before * estimates[block, node, l] + total
+                            estimates[r, block, node, l] = before * estimates[r, block, node, l] + total
             elif operation == QUARTER:
                 length = np.uint64(stride * LANES)
                 for first in range(begin, end, 4 * stride):
@@ -305,16 +372,63 @@ def ranked_estimates(
                             + w6 * eights[g, 6 * LANES + l]
                             + w7 * eights[g, 7 * LANES + l]
                         )
-                        estimates[block, 0, l] = before * estimates[block, 0, l] + total
+                        estimates[r, block, 0, l] = before * estimates[r, block, 0, l] + total
             else:
                 for g in range(begin // 2, end // 2):
-                    x0, x1 = row[2 * g], row[2 * g + 1]
+                    x0, x1 = rows[r, 2 * g], rows[r, 2 * g + 1]
                     eight, j = g // 4, (g % 4) * 2 * LANES
                     both = weights[1, 2 * g] + weights[1, 2 * g + 1] > 1
                     left, right, node = node_at[n_wires + 2 * g], node_at[n_wires + 2 * g + 1], node_at[n_wires // 2 + g]
                     for l in range(lanes):
                         a = (blocks[block, eight, j + l] - x0) ** 2
                         b = (blocks[block, eight, j + LANES + l] - x1) ** 2
-                        estimates[block, left, l] = a
-                        estimates[block, right, l] = b
-                        estimates[block, node, l] = a + b if both else min(a, b)
+                        estimates[r, block, left, l] = a
+                        estimates[r, block, right, l] = b
+                        estimates[r, block, node, l] = a + b if both else min(a, b)
+
+
+@njit(cache=True, nogil=True)
+def ranked_radii(
+    estimates: NDArray[np.float32],
+    folded: NDArray[np.float32],
+    reference: NDArray[np.float64],
+    rows: NDArray[np.float64],
+    left_out: NDArray[np.int64],
+    start: NDArray[np.int64],
+    stop: NDArray[np.int64],
+    kept: NDArray[np.int64],
+    relative: NDArray[np.float64],
+    absolute: NDArray[np.float64],
+    n_neighbors: int,
+    radii: NDArray[np.float64],
+) -> None:
+    """Fill ``radii``, rows x nodes, with exact K-th radii; ``folded``, folds x nodes x LANES, is scratch.
+
+    Estimates that cannot be wrong, where ``absolute`` is 0, are taken for the squares that they estimate.
+    """
+    _, n_blocks, n_nodes, n_lanes = estimates.shape
+    folds = len(folded)
+    smallest = np.empty(n_neighbors + 1, dtype=np.float32)
+    nearest = np.empty(n_neighbors)
+    squares = np.empty(reference.shape[1])
+    for r in range(len(rows)):
+        fold_cells(estimates[r].reshape(n_blocks, n_nodes * n_lanes), folded.reshape(folds, n_nodes * n_lanes))
+        rank = n_neighbors + (left_out[r] >= 0)
+        for node in range(len(start)):
+            error = absolute[r, node]
+            bound = upper_bound(folded, node, relative[node], error, smallest[:rank])
+            nearest[:] = np.inf
+            for fold in range(folds):
+                for lane in range(n_lanes):
+                    if folded[fold, node, lane] <= bound:
+                        for block in range(fold, n_blocks, folds):
+                            estimate = estimates[r, block, node, lane]
+                            number = block * n_lanes + lane
+                            if estimate <= bound and number < len(reference) and number != left_out[r]:
+                                square = float(estimate)
+                                if error > 0:
+                                    square = squared_distance(
+                                        reference, number, rows[r], start[node], stop[node], kept[node], squares
+                                    )
+                                insert_value(nearest, square)
+            radii[r, node] = math.sqrt(nearest[n_neighbors - 1])
