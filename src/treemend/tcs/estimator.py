@@ -361,6 +361,7 @@ class TCS(BaseMender):
             n_reference=len(model.rows),
             reference_rate=model.reference_rate,
             powerless=model.tau < 0,
+            tau=model.tau,
         )
 
 
