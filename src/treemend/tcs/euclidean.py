@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from treemend.tcs.exact import fold_cells, insert_value, n_folds, relative_errors, upper_bound
+from treemend.tcs.exact import n_folds, relative_errors, round_up, smallest_of_folds, sort_values
 from treemend.tcs.tree import AttributeTree
 
 __all__ = ["EuclideanScan", "Fours", "build_fours"]
@@ -83,7 +83,6 @@ class EuclideanScan:
     cells : ndarray, cells x fours x 4 ROWS_IN_CELL
     """
 
-    n_reference: int
     centre: NDArray[np.float64]
     tree: AttributeTree
     fours: Fours
@@ -103,14 +102,14 @@ class EuclideanScan:
         n_rows, n_fours = len(reference), int(fours.end[0])
         n_blocks = -(-n_rows // LANES)
         padded = np.zeros((n_blocks * LANES, 4 * n_fours))
+        padded[n_rows:] = PADDING
         padded[:n_rows, fours.place] = reference
         cells = padded.reshape(n_blocks, ROWS_IN_CELL, CELLS, n_fours, 4).transpose(0, 2, 3, 4, 1)
         cells = np.ascontiguousarray(cells).reshape(n_blocks * CELLS, n_fours, 4 * ROWS_IN_CELL)
         padded[:n_rows, fours.place] -= centre
-        padded[n_rows:] = PADDING
         blocks = padded.astype(np.float32).reshape(n_blocks, LANES, n_fours, 4).transpose(0, 2, 3, 1)
         blocks = np.ascontiguousarray(blocks).reshape(n_blocks, n_fours, 4 * LANES)
-        return cls(n_rows, centre, tree, fours, blocks, cells)
+        return cls(centre, tree, fours, blocks, cells)
 
     def radii(
         self, rows: NDArray[np.float64], left_out: NDArray[np.int64], n_neighbors: int, errors: NDArray[np.float64]
@@ -123,7 +122,7 @@ class EuclideanScan:
         together = np.ascontiguousarray(together).reshape(len(together), -1, 16)
         sums = np.zeros((int(fours.slot.max()) + 1, 4 * LANES), dtype=np.float32)
         minima = np.empty((4, n_blocks, tree.n_nodes, CELLS), dtype=np.float32)
-        folded = np.empty((n_folds(n_blocks, CELLS, n_neighbors), tree.n_nodes, CELLS), dtype=np.float32)
+        folded = np.zeros((n_folds(n_blocks, CELLS, n_neighbors), CELLS, round_up(tree.n_nodes)), dtype=np.float32)
         squares = np.empty(ROWS_IN_CELL)
         for number, four_rows in enumerate(together):
             part = slice(4 * number, min(4 * number + 4, len(rows)))
@@ -144,7 +143,6 @@ class EuclideanScan:
                 minima,
                 folded,
                 self.cells,
-                self.n_reference,
                 exact[part],
                 left_out[part],
                 fours.begin,
@@ -227,7 +225,6 @@ def euclidean_radii(
     minima: NDArray[np.float32],
     folded: NDArray[np.float32],
     cells: NDArray[np.float64],
-    n_reference: int,
     rows: NDArray[np.float64],
     left_out: NDArray[np.int64],
     begin: NDArray[np.int64],
@@ -240,36 +237,53 @@ def euclidean_radii(
 ) -> None:
     """Fill ``radii``, rows x nodes, with exact K-th radii.
 
-    ``rows`` and ``cells`` have their columns in fours. ``folded``, folds x nodes x CELLS, and ``squares``, ROWS_IN_CELL,
+    ``rows`` and ``cells`` have their columns in fours. ``folded``, folds x CELLS x nodes, and ``squares``, ROWS_IN_CELL,
     are scratch.
     """
     _, n_blocks, n_nodes, n_lanes = minima.shape
     folds = len(folded)
-    smallest = np.empty(n_neighbors + 1, dtype=np.float32)
-    nearest = np.empty(n_neighbors)
-    for r in range(len(rows)):
-        fold_cells(minima[r].reshape(n_blocks, n_nodes * n_lanes), folded.reshape(folds, n_nodes * n_lanes))
-        rank = n_neighbors + (left_out[r] >= 0)
+    smallest = np.empty((n_neighbors + 1, folded.shape[2]), dtype=np.float32)
+    listed = np.empty(folds * n_lanes + 1, dtype=np.int64)
+    opened = np.empty(n_blocks * n_lanes + 1, dtype=np.int64)
+    nearest = np.empty(n_blocks * n_lanes * ROWS_IN_CELL + 1)
+    for r in range(len(radii)):
+        own = left_out[r]
+        own_cell, own_place = own // LANES * CELLS + own % CELLS, own % LANES // CELLS
+        rank = n_neighbors + (own >= 0)
+        smallest_of_folds(minima[r], folded, smallest, rank)
         for node in range(n_nodes):
-            bound = upper_bound(folded, node, relative[node], absolute[r, node], smallest[:rank])
-            nearest[:] = np.inf
+            far, near = 1 + relative[node], 1 - relative[node]
+            error = absolute[r, node]
+            farthest = math.sqrt(np.float64(smallest[rank - 1, node])) * far + error
+            bound = ((farthest + error) / near) ** 2 * (1 + 1e-12)
+            farthest = farthest * farthest * (1 + 1e-12)
+            n_listed = 0
             for fold in range(folds):
                 for lane in range(n_lanes):
-                    if folded[fold, node, lane] <= bound:
-                        for block in range(fold, n_blocks, folds):
-                            if minima[r, block, node, lane] <= bound:
-                                cell = block * n_lanes + lane
-                                squares[:] = 0
-                                for u in range(begin[node], end[node]):
-                                    x0, x1, x2, x3 = rows[r, 4 * u], rows[r, 4 * u + 1], rows[r, 4 * u + 2], rows[r, 4 * u + 3]
-                                    for i in range(len(squares)):
-                                        d0 = cells[cell, u, i] - x0
-                                        d1 = cells[cell, u, ROWS_IN_CELL + i] - x1
-                                        d2 = cells[cell, u, 2 * ROWS_IN_CELL + i] - x2
-                                        d3 = cells[cell, u, 3 * ROWS_IN_CELL + i] - x3
-                                        squares[i] = squares[i] + d0 * d0 + d1 * d1 + d2 * d2 + d3 * d3
-                                for i in range(len(squares)):
-                                    number = (block * ROWS_IN_CELL + i) * n_lanes + lane
-                                    if number < n_reference and number != left_out[r]:
-                                        insert_value(nearest, squares[i])
+                    listed[n_listed] = fold * n_lanes + lane
+                    n_listed += folded[fold, lane, node] <= bound
+            n_opened = 0
+            for k in range(n_listed):
+                lane = listed[k] % n_lanes
+                for block in range(listed[k] // n_lanes, n_blocks, folds):
+                    opened[n_opened] = block * n_lanes + lane
+                    n_opened += minima[r, block, node, lane] <= bound
+            count = 0
+            for k in range(n_opened):
+                cell = opened[k]
+                squares[:] = 0
+                for u in range(begin[node], end[node]):
+                    x0, x1, x2, x3 = rows[r, 4 * u], rows[r, 4 * u + 1], rows[r, 4 * u + 2], rows[r, 4 * u + 3]
+                    for i in range(len(squares)):
+                        d0 = cells[cell, u, i] - x0
+                        d1 = cells[cell, u, ROWS_IN_CELL + i] - x1
+                        d2 = cells[cell, u, 2 * ROWS_IN_CELL + i] - x2
+                        d3 = cells[cell, u, 3 * ROWS_IN_CELL + i] - x3
+                        squares[i] = squares[i] + d0 * d0 + d1 * d1 + d2 * d2 + d3 * d3
+                if cell == own_cell and own >= 0:
+                    squares[own_place] = np.inf
+                for i in range(len(squares)):
+                    nearest[count] = squares[i]
+                    count += squares[i] <= farthest
+            sort_values(nearest, count)
             radii[r, node] = math.sqrt(nearest[n_neighbors - 1])

@@ -12,7 +12,16 @@ from numpy.typing import NDArray
 
 from treemend.tcs.tree import AttributeTree
 
-__all__ = ["insert", "n_kept", "nearest_at_node", "squared_distance"]
+__all__ = [
+    "n_folds",
+    "n_kept",
+    "nearest_at_node",
+    "relative_errors",
+    "round_up",
+    "smallest_of_folds",
+    "sort_values",
+    "squared_distance",
+]
 
 
 def n_kept(width: int, alpha: float) -> int:
@@ -40,6 +49,27 @@ def n_folds(n_blocks: int, n_lanes: int, n_neighbors: int) -> int:
     return min(n_blocks, max(math.isqrt(n_blocks) * 16 // n_lanes, -(-2 * (n_neighbors + 1) // n_lanes)))
 
 
+def round_up(n_nodes: int) -> int:
+    """Return a multiple of 64 for loops over nodes: a compiler that takes 64 at a time leaves no rest."""
+    return -(-n_nodes // 64) * 64
+
+
+@njit(cache=True, nogil=True)
+def sort_values(values: NDArray[np.float64], count: int) -> None:
+    """Sort the first ``count`` values in place."""
+    gap = 1
+    while gap < count // 3:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for k in range(gap, count):
+            value, place = values[k], k
+            while place >= gap and values[place - gap] > value:
+                values[place] = values[place - gap]
+                place -= gap
+            values[place] = value
+        gap //= 3
+
+
 @njit(cache=True, nogil=True)
 def squared_distance(
     reference: NDArray[np.float64],
@@ -55,17 +85,8 @@ def squared_distance(
     for k in range(width):
         difference = reference[number, start + k] - row[start + k]
         squares[k] = difference * difference
-    gap = int(kept < width)
-    while 0 < gap < width // 3:
-        gap = 3 * gap + 1
-    while gap > 0:
-        for k in range(gap, width):
-            value, place = squares[k], k
-            while place >= gap and squares[place - gap] > value:
-                squares[place] = squares[place - gap]
-                place -= gap
-            squares[place] = value
-        gap //= 3
+    if kept < width:
+        sort_values(squares, width)
     total = 0.0
     for k in range(kept):
         total += squares[k]
@@ -84,17 +105,6 @@ def insert(distances: NDArray[np.float64], numbers: NDArray[np.int64], distance:
         distances[place], numbers[place] = distances[place - 1], numbers[place - 1]
         place -= 1
     distances[place], numbers[place] = distance, number
-
-
-@njit(cache=True, nogil=True)
-def insert_value(values: NDArray[np.float64], value: float) -> None:
-    """Insert a value into an ascending list, whose largest goes, if it is not larger than that."""
-    place = len(values) - 1
-    if value < values[place]:
-        while place > 0 and values[place - 1] > value:
-            values[place] = values[place - 1]
-            place -= 1
-        values[place] = value
 
 
 @njit(cache=True, nogil=True)
@@ -120,39 +130,44 @@ def nearest_at_node(
 
 
 @njit(cache=True, nogil=True, fastmath={"nnan"})
-def fold_cells(cells: NDArray[np.float32], folded: NDArray[np.float32]) -> None:
-    """Take minima over every ``len(folded)``-th block of estimates; both have blocks x numbers."""
-    folds, length = folded.shape
-    for block in range(folds):
-        for k in range(length):
-            folded[block, k] = cells[block, k]
-    for block in range(folds, len(cells)):
-        fold = block % folds
-        for k in range(length):
-            folded[fold, k] = min(folded[fold, k], cells[block, k])
+def smallest_of_folds(
+    cells: NDArray[np.float32], folded: NDArray[np.float32], smallest: NDArray[np.float32], rank: int
+) -> None:
+    """Fill ``smallest``, ranks x nodes, with the smallest minima of folds at every node, ascending.
 
-
-@njit(cache=True, nogil=True)
-def upper_bound(
-    folded: NDArray[np.float32], node: int, relative: float, absolute: float, smallest: NDArray[np.float32]
-) -> float:
-    """Return the estimate above which no row is among the nearest ``len(smallest)``.
-
-    Folds are disjoint sets of rows, so the K-th smallest of their minima is not below the K-th smallest estimate; the
-    root of an estimate differs from the distance by at most ``relative`` and ``absolute``.
+    Parameters
+    ----------
+    cells : ndarray, blocks x nodes x lanes
+        Estimates, or the smallest of several.
+    folded : ndarray, folds x lanes x nodes
+        Minima over every ``folds``-th block. Folds are disjoint sets of rows, so the K-th smallest of their minima is
+        not below the K-th smallest estimate. There may be more nodes than in ``cells``, so that loops over them have a
+        round number of turns.
+    rank : int
+        How many.
     """
-    last = len(smallest) - 1
-    smallest[:] = np.inf
-    for fold in range(folded.shape[0]):
-        for lane in range(folded.shape[2]):
-            value = folded[fold, node, lane]
-            if value < smallest[last]:
-                place = last
-                while place > 0 and smallest[place - 1] > value:
-                    smallest[place] = smallest[place - 1]
-                    place -= 1
-                smallest[place] = value
-    if absolute == 0:
-        return float(smallest[last])
-    farthest = math.sqrt(smallest[last]) * (1 + relative) + absolute
-    return ((farthest + absolute) / (1 - relative)) ** 2 * (1 + 1e-12)
+    folds, n_lanes, n_columns = folded.shape
+    n_blocks, n_nodes, _ = cells.shape
+    turned = np.empty((n_nodes, n_lanes), dtype=np.float32)
+    for fold in range(folds):
+        for node in range(n_nodes):
+            for lane in range(n_lanes):
+                turned[node, lane] = cells[fold, node, lane]
+        for block in range(fold + folds, n_blocks, folds):
+            for node in range(n_nodes):
+                for lane in range(n_lanes):
+                    turned[node, lane] = min(turned[node, lane], cells[block, node, lane])
+        for node in range(n_nodes):
+            for lane in range(n_lanes):
+                folded[fold, lane, node] = turned[node, lane]
+    smallest[:rank] = np.inf
+    passed_on = np.empty(n_columns, dtype=np.float32)
+    for fold in range(folds):
+        for lane in range(n_lanes):
+            for node in range(n_columns):
+                passed_on[node] = folded[fold, lane, node]
+            for k in range(rank):
+                for node in range(n_columns):
+                    value, low = passed_on[node], smallest[k, node]
+                    smallest[k, node] = min(low, value)
+                    passed_on[node] = max(low, value)

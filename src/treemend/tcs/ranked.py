@@ -18,7 +18,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from treemend.tcs.exact import fold_cells, insert_value, n_folds, relative_errors, squared_distance, upper_bound
+from treemend.tcs.exact import n_folds, relative_errors, round_up, smallest_of_folds, sort_values, squared_distance
 from treemend.tcs.tree import AttributeTree
 
 __all__ = ["Network", "RankedScan", "build_network"]
@@ -154,7 +154,7 @@ class RankedScan:
         wires = np.zeros(network.weights.shape[1] * LANES, dtype=np.float32)
         together = max(1, ESTIMATES_TOGETHER // (n_blocks * LANES * tree.n_nodes))
         estimates = np.zeros((min(together, len(rows)), n_blocks, tree.n_nodes + 1, LANES), dtype=np.float32)
-        folded = np.empty((n_folds(n_blocks, LANES, n_neighbors), tree.n_nodes + 1, LANES), dtype=np.float32)
+        folded = np.zeros((n_folds(n_blocks, LANES, n_neighbors), LANES, round_up(tree.n_nodes + 1)), dtype=np.float32)
         for first in range(0, len(rows), together):
             part = slice(first, first + together)
             ranked_estimates(
@@ -402,33 +402,57 @@ def ranked_radii(
     n_neighbors: int,
     radii: NDArray[np.float64],
 ) -> None:
-    """Fill ``radii``, rows x nodes, with exact K-th radii; ``folded``, folds x nodes x LANES, is scratch.
+    """Fill ``radii``, rows x nodes, with exact K-th radii; ``folded``, folds x LANES x nodes, is scratch.
 
-    Estimates that cannot be wrong, where ``absolute`` is 0, are taken for the squares that they estimate.
+    Of the rows whose estimates are not above a bound, those are measured that may have the K-th distance by their
+    estimates. Estimates that cannot be wrong, where ``absolute`` is 0, are taken for the squares that they estimate.
     """
-    _, n_blocks, n_nodes, n_lanes = estimates.shape
+    _, n_blocks, _, n_lanes = estimates.shape
     folds = len(folded)
-    smallest = np.empty(n_neighbors + 1, dtype=np.float32)
-    nearest = np.empty(n_neighbors)
+    smallest = np.empty((n_neighbors + 1, folded.shape[2]), dtype=np.float32)
     squares = np.empty(reference.shape[1])
+    listed = np.empty(folds * n_lanes + 1, dtype=np.int64)
+    numbers = np.empty(n_blocks * n_lanes + 1, dtype=np.int64)
+    roots, sorted_roots = np.empty(n_blocks * n_lanes + 1), np.empty(n_blocks * n_lanes + 1)
     for r in range(len(rows)):
-        fold_cells(estimates[r].reshape(n_blocks, n_nodes * n_lanes), folded.reshape(folds, n_nodes * n_lanes))
         rank = n_neighbors + (left_out[r] >= 0)
+        smallest_of_folds(estimates[r], folded, smallest, rank)
         for node in range(len(start)):
+            far, near = 1 + relative[node], 1 - relative[node]
             error = absolute[r, node]
-            bound = upper_bound(folded, node, relative[node], error, smallest[:rank])
-            nearest[:] = np.inf
+            if error == 0:
+                far = near = 1.0
+            largest = (math.sqrt(np.float64(smallest[rank - 1, node])) * far + 2 * error) / near
+            bound = largest * largest * (1 + 1e-12)
+            n_listed = 0
             for fold in range(folds):
                 for lane in range(n_lanes):
-                    if folded[fold, node, lane] <= bound:
-                        for block in range(fold, n_blocks, folds):
-                            estimate = estimates[r, block, node, lane]
-                            number = block * n_lanes + lane
-                            if estimate <= bound and number < len(reference) and number != left_out[r]:
-                                square = float(estimate)
-                                if error > 0:
-                                    square = squared_distance(
-                                        reference, number, rows[r], start[node], stop[node], kept[node], squares
-                                    )
-                                insert_value(nearest, square)
-            radii[r, node] = math.sqrt(nearest[n_neighbors - 1])
+                    listed[n_listed] = fold * n_lanes + lane
+                    n_listed += folded[fold, lane, node] <= bound
+            count = 0
+            for k in range(n_listed):
+                lane = listed[k] % n_lanes
+                for block in range(listed[k] // n_lanes, n_blocks, folds):
+                    number = block * n_lanes + lane
+                    numbers[count] = number
+                    roots[count] = estimates[r, block, node, lane]
+                    count += (roots[count] <= bound) & (number != left_out[r])
+            for k in range(count):
+                roots[k] = sorted_roots[k] = math.sqrt(roots[k])
+            sort_values(sorted_roots, count)
+            radius = sorted_roots[n_neighbors - 1]
+            if error > 0:
+                # The K-th distance lies between these two, and so does the distance of the row that has it.
+                low, high = radius * near - error, radius * far + error
+                n_below, n_open = 0, 0
+                for k in range(count):
+                    if roots[k] * far + error < low:
+                        n_below += 1
+                    elif roots[k] * near - error <= high and numbers[k] < len(reference):
+                        sorted_roots[n_open] = squared_distance(
+                            reference, numbers[k], rows[r], start[node], stop[node], kept[node], squares
+                        )
+                        n_open += 1
+                sort_values(sorted_roots, n_open)
+                radius = math.sqrt(sorted_roots[n_neighbors - 1 - n_below])
+            radii[r, node] = radius
