@@ -96,9 +96,9 @@ class NumberFormat:
     @cached_property
     def pattern(self) -> str:
         """Regular expression of a number."""
-        whole = r"\d+" + (rf"|\d{{1,3}}(?:{self._separator}\d{{3}})+" if self.thousands else "")
+        digits = r"\d+" + (rf"|\d{{1,3}}(?:{self._separator}\d{{3}})+" if self.thousands else "")
         point, exponent = re.escape(self.decimal), r"(?:[eE][+-]?\d+)?"
-        return rf"^[+-]?(?:(?:(?:{whole})(?:{point}\d*)?|{point}\d+){exponent}|[iI][nN][fF](?:[iI][nN][iI][tT][yY])?)$"
+        return rf"^[+-]?(?:(?:(?:{digits})(?:{point}\d*)?|{point}\d+){exponent}|[iI][nN][fF](?:[iI][nN][iI][tT][yY])?)$"
 
     @cached_property
     def _compiled(self) -> re.Pattern[str]:

@@ -1,7 +1,7 @@
 """CSV and other files of delimited text: read block by block, and written so that untouched bytes stay.
 
 In lines where something was replaced, all cells but the replaced ones are the same bytes. Numbers are written with the
-fewest digits that give the same bits again. What divides cells and how numbers are written is told from the file.
+fewest digits that give the same bits again. Delimiter and number format are recognised from the first lines.
 """
 
 import os
@@ -49,7 +49,7 @@ _UNREADABLE = (OSError, EOFError, LZMAError, zlib.error, pa.ArrowException)
 
 
 class CsvFile(Source):
-    """A text file; its ending stands for a delimiter, or for none, and perhaps for a compression.
+    """A text file; ``usual_delimiter`` is that of its ending, and ``once`` a stream that can be read only once.
 
     Attributes
     ----------
@@ -78,9 +78,9 @@ class CsvFile(Source):
         head, ended = reader.head()
         if not once:
             reader.close()
-        begin, told = _text_begins(label, head)
+        begin, named = _text_begins(label, head)
         text = head[begin:]
-        self.delimiter = options.delimiter or told or _find_delimiter(text, ended, usual_delimiter)
+        self.delimiter = options.delimiter or named or _find_delimiter(text, ended, usual_delimiter)
         starts, end = record_starts(text, self.delimiter, last=ended, blank_is_record=False)
         if not len(starts):
             problem = "holds nothing but an open quote" if text.strip() else "is empty"
@@ -262,7 +262,7 @@ class _Input:
 
 
 def _text_begins(label: str, head: bytes) -> tuple[int, str]:
-    """Return where the text begins, behind a byte-order mark, and the delimiter that the first line tells to Excel."""
+    """Return where the text begins, behind a byte-order mark, and the delimiter that the first line names for Excel."""
     if head.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in head[:1000]:
         raise InputError(f"{label} is not text in UTF-8. Save it as CSV in UTF-8.")
     found = re.match(rb"(?:\xef\xbb\xbf)?(?:sep=([!-~\t])\r?\n)?", head)

@@ -101,6 +101,11 @@ class FileTable:
             )
         return tuple(place[name] for name in names)
 
+    def identifiers(self, columns: tuple[int, ...]) -> tuple[int, ...]:
+        """Return where ids and times are, other than in ``columns``: what tells a reader which row is meant."""
+        others = (column for column in self.columns if column.position not in set(columns))
+        return tuple(column.position for column in others if column.kind in ("id", "time"))
+
     def batches(self, columns: tuple[int, ...], max_rows: int | None = None) -> Iterator[Batch]:
         """Read all rows, as often as wanted unless they come from a stream.
 
@@ -109,14 +114,16 @@ class FileTable:
         """
         self._check_usable(columns)
         codes = self._missing_codes(columns)
+        first = 0
         integers = frozenset(column.position for column in self.columns if column.integer)
         for index, source in enumerate(self.sources):
-            for whole in source.batches(columns):
-                whole.check_not_infinite(self.names)
+            for batch in source.batches(columns):
+                batch.check_not_infinite(self.names)
                 if codes.size:
-                    whole.values[(whole.values[:, :, None] == codes).any(axis=2)] = np.nan
-                done = (index + whole.done) / len(self.sources)
-                yield from replace(whole, done=done, integers=integers).parts(max_rows)
+                    batch.values[(batch.values[:, :, None] == codes).any(axis=2)] = np.nan
+                done = (index + batch.done) / len(self.sources)
+                yield from replace(batch, first=first, done=done, integers=integers).parts(max_rows)
+                first += len(batch)
 
     def _missing_codes(self, columns: tuple[int, ...]) -> NDArray[np.float64]:
         """Return numbers that stand for missing values, columns x codes; NaN where a column has none."""
@@ -127,7 +134,7 @@ class FileTable:
         return found[:, ~np.isnan(found).all(axis=0)]
 
     def _check_usable(self, columns: tuple[int, ...]) -> None:
-        wrong = [self.columns[column] for column in columns if not self.columns[column].usable]
+        wrong = [self.columns[column] for column in columns if not self.columns[column].numeric]
         if wrong:
             listed = _listed([f"{column.name!r} ({column.reason})" for column in wrong])
             raise InputError(
@@ -198,7 +205,7 @@ def any_matches(names: Sequence[str], *patterns: str) -> bool:
 
 
 def describe_missing(names: Sequence[str], n_missing: NDArray[np.int64], n_rows: int) -> str:
-    """Name the columns that are to blame if hardly a row is complete, by how many values each of them lacks.
+    """Name the columns that lack most values, for tables in which hardly a row is complete.
 
     Examples
     --------
@@ -213,7 +220,7 @@ def describe_missing(names: Sequence[str], n_missing: NDArray[np.int64], n_rows:
 
 
 def open_table(paths: Sequence[str], options: ReadOptions | None = None, *, reread: bool = False) -> FileTable:
-    """Open files, folders of Parquet files, or ``-`` for standard input, as one table; only beginnings are read.
+    """Open files, folders of Parquet files, or ``-`` for standard input, as one table; only samples are read.
 
     Standard input can be read more than once if ``reread`` keeps it in a temporary file.
     """
