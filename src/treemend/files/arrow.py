@@ -171,6 +171,11 @@ def _replaced(column: Any, filled: NDArray[np.float64], mask: NDArray[np.bool_],
         column = (column.cast(pa.uint8()) if pa.types.is_boolean(column.type) else column).cast(pa.float64())
     if not mask.any():
         return column
+    if pa.types.is_float16(column.type):
+        # Not all versions of pyarrow compute with them.
+        halves = column.to_numpy(zero_copy_only=False).copy()
+        halves[mask] = filled[mask]
+        return pa.array(halves)
     new = np.where(mask, filled, 0).astype(column.type.to_pandas_dtype())
     return pc.if_else(pa.array(mask), pa.array(new), column)
 
