@@ -34,6 +34,7 @@ from treemend.files.cells import (
 from treemend.files.formats import ReadOptions, compressed, decompressed
 from treemend.files.lines import Lines, line_ends, record_starts
 from treemend.files.recognition import Sample, sample_length
+from treemend.tables import shortened
 
 __all__ = ["CsvFile", "CsvWriter"]
 
@@ -179,7 +180,7 @@ class CsvFile(Source):
         return values
 
     def _refuse(self, place: str, text: str, name: str, others: list[str]) -> None:
-        also = f"; nor are cells of {', '.join(map(repr, others[:5]))}{' ...' * (len(others) > 5)}" if others else ""
+        also = f"; nor are cells of {shortened([*map(repr, others)])}" if others else ""
         text = text.strip()
         written = number_format([text], self.delimiter)
         help_by = f"--missing {text[:40]!r} if it stands for a missing value"

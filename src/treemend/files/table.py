@@ -28,7 +28,7 @@ from treemend.files.csv import CsvFile, CsvWriter
 from treemend.files.formats import STANDARD_STREAM, ReadOptions, format_of
 from treemend.files.npy import NpyFile, NpyWriter, NpzWriter
 from treemend.files.recognition import Column, recognise_columns
-from treemend.tables import columns_difference
+from treemend.tables import columns_difference, shortened
 
 __all__ = [
     "ColumnChoice",
@@ -42,8 +42,6 @@ __all__ = [
     "open_writer",
     "write_columns",
 ]
-
-_NAMES_SHOWN = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +78,7 @@ class FileTable:
     def notes(self) -> tuple[str, ...]:
         """What was recognised and may be wrong, a sentence each without its full stop."""
         codes = [f"{column.code:g} in {column.name!r}" for column in self.columns if column.code is not None]
-        taken = [f"{self.label}: taken as missing: {_listed(codes)}; --missing none keeps them"] if codes else []
+        taken = [f"{self.label}: taken as missing: {shortened(codes)}; --missing none keeps them"] if codes else []
         return (*self.sources[0].notes, *taken)
 
     @cached_property
@@ -96,7 +94,7 @@ class FileTable:
         missing = [name for name in names if name not in place]
         if missing:
             raise ColumnsError(
-                f"{self.label} does not have all columns of the model; missing: {_listed([*map(repr, missing)])}. "
+                f"{self.label} does not have all columns of the model; missing: {shortened([*map(repr, missing)])}. "
                 "Rename its columns, or fit a model to rows of its kind."
             )
         return tuple(place[name] for name in names)
@@ -136,10 +134,9 @@ class FileTable:
     def _check_usable(self, columns: tuple[int, ...]) -> None:
         wrong = [self.columns[column] for column in columns if not self.columns[column].numeric]
         if wrong:
-            listed = _listed([f"{column.name!r} ({column.reason})" for column in wrong])
             raise InputError(
-                f"{self.label}: {len(wrong)} of {len(columns)} chosen columns do not hold numbers: {listed}. Keep them "
-                "out with --passthrough."
+                f"{self.label}: {len(wrong)} of {len(columns)} chosen columns do not hold numbers: {_reasons(wrong)}. "
+                "Keep them out with --passthrough."
             )
 
 
@@ -153,8 +150,7 @@ class ColumnChoice:
     @property
     def note(self) -> str:
         """One line that names the columns passed through, empty if there are none."""
-        listed = _listed([f"{column.name!r} ({column.reason})" for column in self.passed])
-        return f"passed through: {listed}" if self.passed else ""
+        return f"passed through: {_reasons(self.passed)}" if self.passed else ""
 
 
 def choose_columns(table: FileTable, wanted: Sequence[str] = (), unwanted: Sequence[str] = ()) -> ColumnChoice:
@@ -165,12 +161,15 @@ def choose_columns(table: FileTable, wanted: Sequence[str] = (), unwanted: Seque
     passed = tuple(table.columns[position] for position in asked if table.columns[position].kind != "number")
     left = tuple(position for position in asked if table.columns[position].kind == "number")
     if not left:
-        listed = _listed([f"{column.name!r} ({column.reason})" for column in passed])
         raise InputError(
-            f"{table.label} has no column of numbers to look at: {listed}. Choose columns with --columns, or give "
-            "--delimiter or --decimal if cells are cut or read wrongly."
+            f"{table.label} has no column of numbers to look at: {_reasons(passed)}. Choose columns with --columns, or "
+            "give --delimiter or --decimal if cells are cut or read wrongly."
         )
     return ColumnChoice(left, passed)
+
+
+def _reasons(columns: Sequence[Column]) -> str:
+    return shortened([f"{column.name!r} ({column.reason})" for column in columns], most=20)
 
 
 def match_columns(names: tuple[str, ...], wanted: Sequence[str] = (), unwanted: Sequence[str] = ()) -> tuple[int, ...]:
@@ -185,9 +184,9 @@ def match_columns(names: tuple[str, ...], wanted: Sequence[str] = (), unwanted: 
     """
     unknown = [pattern for pattern in (*wanted, *unwanted) if not any_matches(names, pattern)]
     if unknown:
-        known = ", ".join(names[:_NAMES_SHOWN]) + " ..." * (len(names) > _NAMES_SHOWN)
         raise ColumnsError(
-            f"No column is called {' or '.join(map(repr, unknown))} or matches it; there are {known}. Correct the name."
+            f"No column is called {' or '.join(map(repr, unknown))} or matches it; there are {shortened(names)}. "
+            "Correct the name."
         )
     chosen = tuple(
         position
@@ -214,7 +213,7 @@ def describe_missing(names: Sequence[str], n_missing: NDArray[np.int64], n_rows:
     """
     order = np.argsort(-n_missing, kind="stable")
     worst = [column for column in order if n_missing[column] * 2 > n_rows] or [int(order[0])]
-    return _listed(
+    return shortened(
         [f"{names[column]!r} is empty in {n_missing[column] / max(1, n_rows):.0%} of the rows" for column in worst]
     )
 
@@ -230,7 +229,7 @@ def open_table(paths: Sequence[str], options: ReadOptions | None = None, *, rere
     first = sources[0]
     doubled = [name for name, count in Counter(first.names).items() if count > 1]
     if doubled:
-        raise ColumnsError(f"{first.label} has several columns named {_listed([*map(repr, doubled)])}. Rename them.")
+        raise ColumnsError(f"{first.label} has several columns named {shortened([*map(repr, doubled)])}. Rename them.")
     for source in sources[1:]:
         if source.names != first.names:
             difference = columns_difference(first.names, source.names).replace("\n", "; ")
@@ -309,7 +308,3 @@ def write_columns(path: str, file: BinaryIO, columns: Mapping[str, Any]) -> None
     writer = open_writer(path, file)
     writer.write_table(pa.table(dict(columns)))
     writer.close()
-
-
-def _listed(items: Sequence[str]) -> str:
-    return ", ".join(items[:_NAMES_SHOWN]) + f" and {len(items) - _NAMES_SHOWN} more" * (len(items) > _NAMES_SHOWN)
