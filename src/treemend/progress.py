@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-__all__ = ["advance", "chunks_done", "silenced", "step"]
+__all__ = ["advance", "chunks_done", "current_step", "silenced", "step"]
 
 PATIENCE = 1.0
 
@@ -49,7 +49,8 @@ class _Step:
 
 
 _SILENT = object()
-_current: ContextVar[Any] = ContextVar("treemend_progress", default=None)
+current_step: ContextVar[Any] = ContextVar("treemend_progress", default=None)
+"""The step that is followed in this block; None where nobody watches."""
 
 
 @contextmanager
@@ -63,35 +64,35 @@ def step(title: str, total: int | None = None) -> Iterator[None]:
     total : int, optional
         How much there is to do, if the block itself calls `advance`; else the kernels' chunks are followed.
     """
-    if _current.get() is _SILENT or not sys.stderr.isatty():
+    if current_step.get() is _SILENT or not sys.stderr.isatty():
         yield
         return
-    outer = _current.get()
+    outer = current_step.get()
     if outer is not None and outer.counted:
         yield
         return
     following = _Step(title, total)
-    token = _current.set(following)
+    token = current_step.set(following)
     try:
         yield
     finally:
         following.end()
-        _current.reset(token)
+        current_step.reset(token)
 
 
 @contextmanager
 def silenced(silent: bool = True) -> Iterator[None]:
     """Show nothing while the block runs."""
-    token = _current.set(_SILENT if silent else _current.get())
+    token = current_step.set(_SILENT if silent else current_step.get())
     try:
         yield
     finally:
-        _current.reset(token)
+        current_step.reset(token)
 
 
 def advance(amount: int) -> None:
     """Tell the step of this block that so much more is done."""
-    following = _current.get()
+    following = current_step.get()
     if isinstance(following, _Step) and following.counted:
         following.done += amount
         following.show()
@@ -99,7 +100,7 @@ def advance(amount: int) -> None:
 
 def chunks_done(done: int, total: int) -> None:
     """Tell the step of this block how far the kernels are, if it does not count for itself."""
-    following = _current.get()
+    following = current_step.get()
     if isinstance(following, _Step) and not following.counted:
         following.done, following.total = done, total
         following.show()

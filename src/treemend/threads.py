@@ -10,10 +10,11 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
 
-from treemend.progress import chunks_done
+from treemend.progress import chunks_done, current_step
 
 WORK_IN_A_CHUNK = 2_000_000_000
 LARGEST_CHUNK = 64
@@ -60,6 +61,19 @@ def _inside_a_worker() -> bool:
     return True
 
 
+@contextmanager
+def one_library_thread() -> Iterator[None]:
+    """Keep BLAS and OpenMP to one thread while the block runs.
+
+    Our matrices are small and our rows are shared among threads of our own; a library that starts a thread for every
+    core, for each of thousands of small factorisations, is many times slower on a busy machine.
+    """
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(limits=1):
+        yield
+
+
 def chunk_size(n_rows: int, work_per_row: int, n_threads: int, largest: int = LARGEST_CHUNK) -> int:
     """Return how many rows make a task: short enough to share evenly and to be interrupted soon."""
     fair_share = -(-n_rows // n_threads)
@@ -88,7 +102,8 @@ def for_chunks(
     if n_threads == 1 or len(slices) <= 1:
         for part in slices:
             task(part)
-            chunks_done(before + part.stop, whole)
+            if current_step.get() is not None:
+                chunks_done(before + part.stop, whole)
         return
     futures = [_pool(n_threads).submit(task, part) for part in slices]
     try:

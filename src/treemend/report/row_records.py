@@ -1,5 +1,6 @@
 """The worst rows of all batches, each as a plain record of all that the page shows of it."""
 
+import math
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -11,7 +12,6 @@ from treemend.report.words import name_run, strongest_node, why
 
 __all__ = ["RowRecorder", "WorstRows", "plain_numbers"]
 
-_DIGITS = 6
 _EVIDENCE_DIGITS = 3
 
 Rank: TypeAlias = tuple[int, float, int, int]
@@ -69,13 +69,14 @@ class RowRecorder:
         self, findings: Findings, row: int, number: int, lines: list[list[Any]], scores: NDArray[np.float64] | None
     ) -> dict[str, Any]:
         order, shown = self._order, self._order[self._places]
-        corrupted, missing = findings.mask[row, order], findings.only_missing[row, order]
+        corrupted = findings.mask[row, order]
+        missing = np.zeros_like(corrupted) if findings.missing is None else findings.missing[row, order] & ~corrupted
         kinds = np.full(len(order), -1) if findings.kinds is None else findings.kinds[row, order]
         marked = self._kind_runs(corrupted, kinds)
         filled = np.flatnonzero((corrupted | missing)[self._places])
         columns = shown[filled]
         unusual = bool(findings.unusual is not None and findings.unusual[row] and not corrupted.any())
-        p_value = None if findings.p_values is None else plain_number(findings.p_values[row])
+        p_value = _number_at(findings.p_values, row)
         n_reference = None if findings.rule is None else findings.rule.n_reference
         parts = [
             (name_run(self._names[start], self._names[stop - 1]), KINDS[kind] if kind >= 0 else "", stop - start)
@@ -88,7 +89,7 @@ class RowRecorder:
         return {
             "row": number,
             "id": str(number) if findings.row_ids is None else str(findings.row_ids[row]),
-            "score": None if findings.row_scores is None else plain_number(findings.row_scores[row]),
+            "score": _number_at(findings.row_scores, row),
             "p_value": p_value,
             "unusual": unusual,
             "n_corrupted": int(corrupted.sum()),
@@ -115,20 +116,15 @@ class RowRecorder:
         return [[int(a), int(b), int(labels[a]) - 1] for a, b in zip(start, stop, strict=True)]
 
 
-def _table_lines(table: dict[str, NDArray[Any]]) -> list[list[Any]]:
+def _table_lines(table: dict[str, list[Any]]) -> list[list[Any]]:
     """Return the lines of a findings table without row, id and p-value, which the record has."""
     numbers = ("before_mean", "after_mean", "spread_mean", "evidence_max")
     texts = ("first_column", "last_column", "n_cells", "kind")
-    columns = [table[name].tolist() for name in texts] + [plain_numbers(table[name]) for name in numbers]
+    columns = [table[name] for name in texts] + [plain_numbers(np.array(table[name])) for name in numbers]
     return [list(line) for line in zip(*columns, strict=True)]
 
 
-def plain_number(value: float) -> float | None:
-    """Return a number with six digits, or None where there is none."""
-    return plain_numbers(np.array([value]))[0]
-
-
-def plain_numbers(values: NDArray[np.float64], digits: int = _DIGITS) -> list[float | None]:
+def plain_numbers(values: NDArray[np.float64], digits: int = 6) -> list[float | None]:
     """Round to significant digits; None where a value is not finite.
 
     Examples
@@ -136,11 +132,8 @@ def plain_numbers(values: NDArray[np.float64], digits: int = _DIGITS) -> list[fl
     >>> plain_numbers(np.array([1 / 3, 4.0, 123456789.0, np.nan]))
     [0.333333, 4.0, 123457000.0, None]
     """
-    finite = np.isfinite(values)
-    known = np.where(finite & (values != 0), values, 1.0)
-    exponent = np.clip(digits - 1 - np.floor(np.log10(np.abs(known))), -300, 300)
-    factor = 10.0 ** np.abs(exponent)
-    small = np.round(known * np.where(exponent > 0, factor, 1.0)) / np.where(exponent > 0, factor, 1.0)
-    large = np.round(known / factor) * factor
-    rounded = np.where(values == 0, 0.0, np.where(exponent > 0, small, large))
-    return [value if known else None for value, known in zip(rounded.tolist(), finite.tolist(), strict=True)]
+    return [float(f"{value:.{digits}g}") if math.isfinite(value) else None for value in values.tolist()]
+
+
+def _number_at(values: NDArray[np.float64] | None, row: int) -> float | None:
+    return None if values is None else plain_numbers(values[row : row + 1])[0]

@@ -8,8 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from treemend.exceptions import ColumnsError, InputError
-from treemend.files import batches as batches_module
-from treemend.files import choose_columns, open_table, open_writer
+from treemend.files import ReadOptions, match_columns, open_table, open_writer
+from treemend.files import batch as batch_module
+from treemend.files import csv as csv_module
 
 ENDINGS = ("csv", "tsv", "parquet", "feather", "npy", "npz")
 VALUES = np.array([[0.1, 2, 3], [4, 5.5, 6], [1e300, -1e-300, 7]])
@@ -37,7 +38,7 @@ def load(path):
         case ".csv" | ".tsv":
             with open(path, newline="") as file:
                 lines = list(csv.reader(file, delimiter="," if path.suffix == ".csv" else "\t"))
-            return np.array([line for line in lines if line[0] not in ("c0", "0")], dtype=np.float64)
+            return np.array([line for line in lines if line[0] != "c0"], dtype=np.float64)
         case ".parquet":
             return pd.read_parquet(path).to_numpy().astype(np.float64)
         case ".feather":
@@ -51,11 +52,11 @@ def load(path):
 def rewrite(source, target, chosen, filled, mask):
     table = open_table([str(source)])
     with open(target, "w+b") as file:
-        writer = open_writer(str(target), file, table.names, named=table.named, like=table.sources[0])
+        writer = open_writer(str(target), file, like=table)
         first = 0
-        for batch, _ in table.batches(chosen):
+        for batch in table.batches(chosen):
             part = slice(first, first + len(batch.values))
-            writer.write(batch.rows, chosen, filled[part], mask[part])
+            writer.write(batch, filled[part], mask[part])
             first = part.stop
         writer.close()
     return table
@@ -64,7 +65,8 @@ def rewrite(source, target, chosen, filled, mask):
 @pytest.mark.parametrize("given", ENDINGS)
 @pytest.mark.parametrize("wanted", ENDINGS)
 def test_every_kind_becomes_every_other(given, wanted, tmp_path, monkeypatch):
-    monkeypatch.setattr(batches_module, "_CELLS", 6)
+    monkeypatch.setattr(batch_module, "_CELLS", 6)
+    monkeypatch.setattr(csv_module, "BLOCK_BYTES", 10)
     source, target = tmp_path / f"in.{given}", tmp_path / f"out.{wanted}"
     save(source)
     mask = np.zeros((3, 2), dtype=bool)
@@ -103,7 +105,7 @@ def test_a_folder_of_parquet_is_one_table(tmp_path):
         save(tmp_path / f"day={part}" / "part.parquet", VALUES + part)
     (tmp_path / "_hidden.parquet").write_text("not one")
     table = open_table([str(tmp_path)])
-    rows = np.concatenate([batch.values for batch, _ in table.batches((0, 1, 2))])
+    rows = np.concatenate([batch.values for batch in table.batches((0, 1, 2))])
     assert np.array_equal(rows, np.concatenate([VALUES, VALUES + 1, VALUES + 2]))
     assert table.label.endswith("part.parquet and 2 more")
     with pytest.raises(InputError, match="folder without Parquet"):
@@ -126,14 +128,24 @@ def test_arrays_keep_their_type(family, tmp_path):
     assert np.array_equal(np.load(tmp_path / "g.npy"), VALUES)
 
 
+@pytest.mark.parametrize("dtype", [">f4", "float16", ">i2", "uint8"])
+@pytest.mark.parametrize("wanted", ENDINGS)
+def test_any_type_of_numbers_becomes_any_format(dtype, wanted, tmp_path):
+    values = np.arange(6).reshape(3, 2).astype(dtype)
+    np.save(tmp_path / "a.npy", values)
+    mask = np.array([[False, False], [True, False], [False, False]])
+    rewrite(tmp_path / "a.npy", tmp_path / f"b.{wanted}", (0, 1), np.full((3, 2), 0.25), mask)
+    assert load(tmp_path / f"b.{wanted}").tolist() == [[0, 1], [0.25, 3], [4, 5]]
+
+
 def test_archives_with_several_arrays(tmp_path):
     np.savez(tmp_path / "a.npz", train=VALUES, test=VALUES + 1)
     with pytest.raises(InputError, match="Choose one with --array: train, test"):
         open_table([str(tmp_path / "a.npz")])
     with pytest.raises(InputError, match="has no array 'x'"):
-        open_table([str(tmp_path / "a.npz")], array="x")
-    table = open_table([str(tmp_path / "a.npz")], array="test")
-    assert np.array_equal(next(table.batches((0, 1, 2)))[0].values, VALUES + 1)
+        open_table([str(tmp_path / "a.npz")], ReadOptions(array="x"))
+    table = open_table([str(tmp_path / "a.npz")], ReadOptions(array="test"))
+    assert np.array_equal(next(table.batches((0, 1, 2))).values, VALUES + 1)
 
 
 def test_files_that_cannot_be_read(tmp_path):
@@ -153,18 +165,18 @@ def test_files_that_cannot_be_read(tmp_path):
     (tmp_path / "text.npz").write_text("a,b")
     (tmp_path / "text.feather").write_text("a,b")
     messages = {
-        "objects.npy": "holds object",
+        "objects.npy": "Python objects",
         "cube.npy": "Reshape",
         "large.npy": "beyond 2",
         "short.npy": "truncated",
-        "words.parquet": "'a' holds string, no numbers.*--passthrough",
+        "words.parquet": "do not hold numbers: 'a' .text.*--passthrough",
         "large.parquet": "beyond 2.*--passthrough",
         "infinite.parquet": "infinite.parquet, row 1, column 'a': inf",
         "damaged.parquet": "damaged",
         "text.parquet": "cannot be read as parquet",
         "text.npz": "cannot be read as npz",
         "text.feather": "cannot be read as feather",
-        "absent.csv": "is not there",
+        "absent.csv": "does not exist",
         "file.xlsx": "only .csv, .tsv",
         "file": "'of no file'",
     }
@@ -191,12 +203,87 @@ def test_tables_without_rows_keep_their_columns(tmp_path):
 
 def test_columns_by_name_and_pattern():
     names = ("id", "s1", "s2", "[odd]", "note")
-    assert choose_columns(names) == (0, 1, 2, 3, 4)
-    assert choose_columns(names, ["s?"]) == (1, 2)
-    assert choose_columns(names, ["note", "s1"]) == (1, 4)
-    assert choose_columns(names, ["[odd]"]) == (3,)
-    assert choose_columns(names, (), ["id", "note"]) == (1, 2, 3)
+    assert match_columns(names) == (0, 1, 2, 3, 4)
+    assert match_columns(names, ["s?"]) == (1, 2)
+    assert match_columns(names, ["note", "s1"]) == (1, 4)
+    assert match_columns(names, ["[odd]"]) == (3,)
+    assert match_columns(names, (), ["id", "note"]) == (1, 2, 3)
     with pytest.raises(ColumnsError, match="No column is called 't\\*'"):
-        choose_columns(names, ["t*"])
+        match_columns(names, ["t*"])
     with pytest.raises(ColumnsError, match="No column is left"):
-        choose_columns(names, (), ["*"])
+        match_columns(names, (), ["*"])
+
+
+@pytest.mark.parametrize("ending", ["parquet", "feather"])
+def test_columns_of_integers_stay_integers_where_they_can(ending, tmp_path, monkeypatch):
+    monkeypatch.setattr(batch_module, "_CELLS", 20)
+    source, target = tmp_path / f"in.{ending}", tmp_path / f"out.{ending}"
+    n_rows = 12
+    frame = pd.DataFrame(
+        {
+            "kept": np.arange(n_rows, dtype=np.int16) ** 2,
+            "rounded": pd.array([None, *range(1, n_rows)], dtype="UInt8"),
+            "late": np.arange(n_rows)[::-1] * 3,
+            "flag": np.arange(n_rows) % 3 == 0,
+            "x": np.float32(np.arange(n_rows) / 10),
+        }
+    )
+    frame.to_parquet(source) if ending == "parquet" else frame.to_feather(source)
+    mask = np.zeros((n_rows, 5), dtype=bool)
+    filled = np.full((n_rows, 5), 7 + 1e-13)
+    filled[:, 3] = 1
+    mask[2, 1:4] = True
+    filled[11, 2] = 0.5
+    mask[11, 2] = True
+    rewrite(source, target, (0, 1, 2, 3, 4), filled, mask)
+    back = (pq.read_table if ending == "parquet" else pyarrow.feather.read_table)(target)
+    assert [str(kind) for kind in back.schema.types] == ["int16", "uint8", "double", "bool", "float"]
+    assert back.column("rounded").to_pylist() == [None, 1, 7, *range(3, n_rows)]
+    assert back.column("late").to_pylist() == [33, 30, 7 + 1e-13, *[3.0 * row for row in range(8, 0, -1)], 0.5]
+    assert back.column("flag").to_pylist() == [row % 3 == 0 or row == 2 for row in range(n_rows)]
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([source.name, target.name])
+
+
+def test_numbers_of_rows_where_files_tell_them(tmp_path):
+    for ending in ENDINGS:
+        save(tmp_path / f"a.{ending}")
+        known = open_table([str(tmp_path / f"a.{ending}")]).n_rows
+        assert known == (3 if ending in ("parquet", "npy", "npz") else None)
+    assert open_table([str(tmp_path / "a.parquet")] * 2).n_rows == 6
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_batches_of_at_most_so_many_rows(ending, tmp_path):
+    save(tmp_path / f"a.{ending}")
+    table = open_table([str(tmp_path / f"a.{ending}")])
+    batches = list(table.batches((2, 0), max_rows=2))
+    assert [len(batch) for batch in batches] == [2, 1]
+    assert np.array_equal(np.concatenate([batch.values for batch in batches]), VALUES[:, [2, 0]])
+    assert batches[1].place(0).endswith(", line 4" if ending in ("csv", "tsv") else ", row 2")
+    assert batches[1].table.num_rows == 1
+    assert float(batches[1].cells(np.array([0]), (2,)).column(0)[0].as_py()) == 7
+    assert batches[-1].done == 1
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_masks_with_the_ids_of_their_rows(ending, tmp_path):
+    mask = {"a": np.array([True, False]), "b": np.array([False, False])}
+    target = tmp_path / f"mask.{ending}"
+    with open(target, "w+b") as file:
+        writer = open_writer(str(target), file)
+        for _ in range(2):
+            writer.write_table(pa.table(mask))
+        writer.close()
+    table = open_table([str(target)], ReadOptions(array="rows" if ending == "npz" else None))
+    values = np.concatenate([batch.values for batch in table.batches((0, 1))])
+    assert values.tolist() == [[1, 0], [0, 0]] * 2
+    if ending.startswith("np"):
+        assert load(target).dtype == bool
+
+
+def test_missing_columns_of_a_model_are_named(tmp_path):
+    save(tmp_path / "a.csv")
+    table = open_table([str(tmp_path / "a.csv")])
+    assert table.positions(["c2", "c0"]) == (2, 0)
+    with pytest.raises(ColumnsError, match="missing: 'd', 'e'. Rename"):
+        table.positions(["d", "c0", "e"])

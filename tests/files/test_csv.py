@@ -1,0 +1,232 @@
+import csv
+import io
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from treemend.exceptions import ColumnsError, InputError
+from treemend.files import ReadOptions, open_table, open_writer
+from treemend.files import csv as csv_module
+from treemend.files.cells import quoted, raw_cells, unquoted
+
+
+def written(table, chosen, change=None, path="out.csv", delimiter=None, filled=0.1, max_rows=None):
+    """Read a table in batches and write it again, with one cell filled where ``change`` says."""
+    file = io.BytesIO()
+    writer = open_writer(path, file, like=table, delimiter=delimiter)
+    first = 0
+    for batch in table.batches(chosen, max_rows):
+        mask = np.zeros(batch.values.shape, dtype=bool)
+        if change and first <= change[0] < first + len(mask):
+            mask[change[0] - first, change[1]] = True
+        writer.write(batch, np.full(mask.shape, filled), mask)
+        first += len(mask)
+    writer.close()
+    return file.getvalue()
+
+
+ODD = (
+    b'\xef\xbb\xbf"id", a ,b,"no\nte"\r\n'
+    b"1,1.50, +2e0 ,\"=cmd|' /C calc'!A0\"\r\n"
+    b'"x ""y""",  3,"4",\xe9\xff\n'
+    b"\n"
+    b'3,5,6.000,"two\nlines, and a comma"\r\n'
+    b"4,007,8,"
+)
+
+
+@pytest.fixture(params=[1, 7, 40, 10**6], ids="{} bytes a block".format)
+def small_blocks(request, monkeypatch):
+    monkeypatch.setattr(csv_module, "BLOCK_BYTES", request.param)
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("max_rows", [None, 1, 2])
+def test_untouched_bytes_stay(max_rows, tmp_path):
+    path = tmp_path / "odd.csv"
+    path.write_bytes(ODD)
+    table = open_table([str(path)])
+    assert table.names == ("id", " a ", "b", "no\nte")
+    assert written(table, (1, 2), max_rows=max_rows) == ODD
+    assert written(table, (1, 2), max_rows=max_rows) == ODD, "files can be read again"
+    values = np.concatenate([batch.values for batch in table.batches((1, 2), max_rows)])
+    assert values.tolist() == [[1.5, 2], [3, 4], [5, 6], [7, 8]]
+    places = [batch.place(row) for batch in table.batches((1, 2), max_rows) for row in range(len(batch.values))]
+    assert [place.rsplit(" ", 1)[1] for place in places] == ["3", "4", "6", "8"]
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_only_the_repaired_cell_changes(tmp_path):
+    path = tmp_path / "odd.csv"
+    path.write_bytes(ODD)
+    assert written(open_table([str(path)]), (1, 2), (1, 1)) == ODD.replace(b'"4"', b"0.1")
+    assert written(open_table([str(path)]), (1, 2), (3, 0)) == ODD.replace(b"007", b"0.1")
+
+
+def test_files_follow_each_other_on_lines_of_their_own(tmp_path):
+    (tmp_path / "a.csv").write_text("x,y\n1,2")
+    (tmp_path / "b.csv").write_text("x,y\n3,4\n")
+    table = open_table([str(tmp_path / "a.csv"), str(tmp_path / "b.csv")])
+    assert written(table, (0, 1)) == b"x,y\n1,2\n3,4\n"
+    assert [batch.done for batch in table.batches((0, 1))] == [0.5, 1.0]
+    (tmp_path / "c.csv").write_text("x,z\n3,4\n")
+    with pytest.raises(
+        ColumnsError, match=r"c.csv does not have the columns of .*a.csv: - missing: 'y'; \+ extra: 'z'"
+    ):
+        open_table([str(tmp_path / "a.csv"), str(tmp_path / "c.csv")])
+
+
+@pytest.mark.parametrize("reread", [False, True])
+def test_no_header_other_delimiters_and_streams(reread, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"1;2\n3;4\n")))
+    table = open_table(["-"], ReadOptions(header=False, delimiter=";"), reread=reread)
+    assert table.names == ("0", "1")
+    for _ in range(1 + reread):
+        assert written(table, (0, 1), (1, 0), delimiter=";") == b"1;2\n0.1;4\n"
+    (tmp_path / "a.tsv").write_text("x\tname\n1\tone, two\n")
+    table = open_table([str(tmp_path / "a.tsv")])
+    assert written(table, (0,)) == b'x,name\n1,"one, two"\n'
+    assert written(table, (0,), (0, 0)) == b'x,name\n0.1,"one, two"\n'
+    assert table.paths == (str(tmp_path / "a.tsv"),)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x,y\n1,2\n3,cat\n", "line 3, column 'y': 'cat' is not a number"),
+        ("x,y\n1,2\n3,1_0\n", "line 3, column 'y': '1_0' is not a number"),
+        ("x,y\n1,2\n\n3,inf\n", "line 4, column 'y': inf is not a finite number"),
+        ("x,y\n1,2\n3\n", "line 3: 1 cells, where 2 were"),
+        ("x,y\n1,2\n3,4,5\n", "line 3: 3 cells, where 2 were"),
+        ('x,y\n1,2\n3,"4\n5,6\n', "line 3: a quote is opened and never closed"),
+        ("", "is empty"),
+        ("x,x\n1,2\n", "several columns named 'x'"),
+    ],
+)
+def test_a_broken_row_names_file_and_line(text, message, tmp_path):
+    path = tmp_path / "broken.csv"
+    path.write_text(text)
+    with pytest.raises(InputError, match=message) as caught:
+        list(open_table([str(path)]).batches((0, 1)))
+    assert str(path) in str(caught.value)
+
+
+def test_a_quote_does_not_swallow_the_file(tmp_path):
+    path = tmp_path / "broken.csv"
+    with open(path, "w") as file:
+        file.write('x,y\n1,"2\n')
+        file.write("1,2\n" * 500_000)
+    with pytest.raises(InputError, match="line 2: a quote"):
+        list(open_table([str(path)]).batches((0, 1)))
+
+
+def test_cells():
+    assert raw_cells(b'"a""b",c,"d,e"', b",") == [b'"a""b"', b"c", b'"d,e"']
+    assert unquoted(b'"a""b"') == b'a"b'
+    assert quoted('a"b', ",") == '"a""b"'
+    assert quoted("plain", ",") == "plain"
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    cells=st.lists(
+        st.tuples(
+            st.floats(allow_nan=False, allow_infinity=False),
+            st.text(st.sampled_from('ab",; \né'), max_size=6),
+            st.integers(-(2**40), 2**40),
+        ),
+        min_size=1,
+        max_size=8,
+    ),
+    ending=st.sampled_from(["\n", "\r\n"]),
+    quoting=st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]),
+    block=st.sampled_from([1, 5, 20, 1000]),
+    data=st.data(),
+)
+def test_any_file_comes_back_and_reads_as_the_csv_module_reads_it(
+    cells, ending, quoting, block, data, tmp_path_factory, monkeypatch
+):
+    monkeypatch.setattr(csv_module, "BLOCK_BYTES", block)
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator=ending, quoting=quoting)
+    writer.writerow(["x", "note", "n"])
+    writer.writerows([repr(number), note, whole] for number, note, whole in cells)
+    path = tmp_path_factory.mktemp("any") / "any.csv"
+    path.write_bytes(text.getvalue().encode())
+    table = open_table([str(path)], ReadOptions(delimiter=",", decimal=".", thousands="", missing=()))
+    assert written(table, (0, 2)) == path.read_bytes()
+    batches = list(table.batches((0, 2)))
+    assert np.concatenate([batch.values for batch in batches]).tolist() == [[x, float(n)] for x, _, n in cells]
+    notes = [note for batch in batches for note in batch.table.column(1).to_pylist()]
+    assert notes == [note for _, note, _ in cells]
+    row = data.draw(st.integers(0, len(cells) - 1))
+    changed = written(table, (0, 2), (row, 0), filled=-7.5).decode()
+    back = list(csv.reader(io.StringIO(changed, newline="")))
+    assert back[row + 1] == ["-7.5", cells[row][1], str(cells[row][2])]
+    assert [line for place, line in enumerate(back) if place != row + 1] == [
+        line for place, line in enumerate(csv.reader(io.StringIO(text.getvalue(), newline=""))) if place != row + 1
+    ]
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_quotes_within_cells_are_characters(tmp_path):
+    content = b'x,size\n1,6" pipe\n2,"a\n""b"" c"\n\n3,7" ,\n'.replace(b'7" ,', b'7" ')
+    (tmp_path / "a.csv").write_bytes(content)
+    table = open_table([str(tmp_path / "a.csv")])
+    assert written(table, (0,)) == content
+    assert written(table, (0,), (1, 0)) == content.replace(b"2,", b"0.1,")
+    sizes = [text for batch in table.batches((0,)) for text in batch.table.column("size").to_pylist()]
+    assert sizes == ['6" pipe', 'a\n"b" c', '7" ']
+
+
+def test_bytes_that_are_not_utf8_stay(tmp_path):
+    content = b"x,name\n1,\xe9\n2.5,b\n"
+    (tmp_path / "latin.csv").write_bytes(content)
+    table = open_table([str(tmp_path / "latin.csv")])
+    assert written(table, (0,)) == content
+    assert written(table, (0,), path="out.tsv") == content.replace(b",", b"\t")
+    with pytest.raises(InputError, match="is not text in UTF-8. Save it"):
+        (tmp_path / "wide.csv").write_text("x,y\n1,2\n", encoding="utf-16")
+        open_table([str(tmp_path / "wide.csv")])
+
+
+def test_integers_and_decimal_commas_are_written_as_they_came(tmp_path):
+    (tmp_path / "a.csv").write_text("n;x\n1;0,5\n12;1,5\n7;2,5\n")
+    table = open_table([str(tmp_path / "a.csv")])
+    assert written(table, (0, 1), (1, 0), filled=3.0000000000001) == b"n;x\n1;0,5\n3;1,5\n7;2,5\n"
+    assert written(table, (0, 1), (1, 0), filled=3.25) == b"n;x\n1;0,5\n3,25;1,5\n7;2,5\n"
+    assert written(table, (0, 1), (1, 1), filled=3.0) == b"n;x\n1;0,5\n12;3,0\n7;2,5\n"
+    assert written(table, (0, 1), (1, 0), filled=3.25, delimiter=",") == b'n,x\n1,"0,5"\n"3,25","1,5"\n7,"2,5"\n'
+
+
+def test_the_place_of_a_row_and_its_other_cells(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("id,x,when\n" + "".join(f"r{row},{row * row},2020-01-{row + 1:02d}\n" for row in range(20)))
+    batches = list(open_table([str(path)]).batches((1,), max_rows=7))
+    assert [len(batch) for batch in batches] == [7, 7, 6]
+    assert batches[1].place(2) == f"{path}, line 11"
+    assert batches[1].cells(np.array([2, 4]), (0, 2)).to_pydict() == {
+        "id": ["r9", "r11"],
+        "when": ["2020-01-10", "2020-01-12"],
+    }
+
+
+def test_blank_lines_are_rows_where_there_is_one_column(tmp_path):
+    (tmp_path / "a.csv").write_text("x\n1\n\n3\n")
+    table = open_table([str(tmp_path / "a.csv")])
+    assert np.array_equal(next(table.batches((0,))).values, [[1], [np.nan], [3]], equal_nan=True)
+    assert written(table, (0,)) == b"x\n1\n\n3\n"
+
+
+def test_a_byte_order_mark_stays_before_the_first_row(tmp_path):
+    content = b"\xef\xbb\xbf1,2\n3,4\n"
+    (tmp_path / "a.csv").write_bytes(content)
+    table = open_table([str(tmp_path / "a.csv")], ReadOptions(header=False))
+    assert next(table.batches((0, 1))).values.tolist() == [[1, 2], [3, 4]]
+    assert written(table, (0, 1)) == content
+    (tmp_path / "b.csv").write_bytes(b"x,y")
+    (tmp_path / "c.csv").write_bytes(b"x,y\n1,2")
+    assert written(open_table([str(tmp_path / "b.csv"), str(tmp_path / "c.csv")]), (0, 1)) == b"x,y\n1,2"
