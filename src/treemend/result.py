@@ -1,7 +1,7 @@
 """What mending returns, for both methods: tables of the caller's kind, one flag and one p-value a row, and a report."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -82,7 +82,15 @@ class Result:
 
         return summarise(self.findings())
 
-    def report(self, path: str | os.PathLike[str], *, title: str = "treemend report") -> None:
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        title: str = "treemend report",
+        labels: Mapping[str, str] | None = None,
+        units: Mapping[str, str] | None = None,
+        earlier: Mapping[str, Any] | None = None,
+    ) -> None:
         """Write a report: one HTML file that needs nothing else.
 
         Parameters
@@ -91,10 +99,14 @@ class Result:
             Where to; an existing file is replaced.
         title : str
             The heading of the page.
+        labels, units : mapping of str to str, optional
+            What to call columns, and in which units they are.
+        earlier : mapping, optional
+            The `summary` of an earlier result, to compare with.
         """
-        from treemend.report import write_html
+        from treemend.report import summarise, write_html
 
-        write_html(self.summary(), path, title)
+        write_html(summarise(self.findings(), labels=labels, units=units), path, title, earlier=earlier)
 
     def plot_row(self, row: int) -> "Figure":
         """Plot a row before and after; needs matplotlib (``pip install treemend[plots]``)."""

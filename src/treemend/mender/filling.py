@@ -363,26 +363,3 @@ def _to_shares(level: Floats) -> int:
 def _last(level: Floats, k: int) -> bool:
     """Whether no later component counts."""
     return not (level[k + 1 :] > 0.0).any()
-
-
-def fill(
-    density: Density, columns: Columns, values: Floats, gaps: Booleans, imputation: Imputation, n_draws: int, seed: int
-) -> Filled:
-    """Interim."""
-    rows = columns.to_rows(np.where(gaps, np.nan, values))[0]
-    law = conditional(density, columns.scale, rows, max(n_draws, imputation == "draw"), seed)
-    place = np.isnan(rows)
-
-    def back(coordinate):
-        return columns.to_values(np.where(place, coordinate, rows))
-
-    if imputation == "mode":
-        out = back(law.mode)
-    elif imputation == "draw":
-        out = back(law.draws[0])
-    else:
-        out = back(columns.scale * np.arcsinh(law.mean))
-    spread = np.empty_like(rows)
-    spread[:, columns.order] = columns.width * columns.scale * np.sqrt(law.variance)
-    draws = np.array([back(draw) for draw in law.draws[:n_draws]]).reshape(n_draws, *rows.shape)
-    return Filled(out, spread, draws)
