@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 
 PAPER = $(if $(DATA),--data '$(DATA)') $(ONLY)
 
-.PHONY: demo paper robustness peers test test-lowest check lint types imports format pictures screenshots benchmark clean help
+.PHONY: demo paper robustness peers test test-fast test-lowest check lint types imports docstrings format pictures screenshots benchmark dist clean help
 
 help:            ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 18
@@ -22,6 +22,9 @@ demo: $(VENV)/.installed            ## repair occluded digits; leaves demo.png
 test: $(VENV)/.installed            ## all tests, on two processes
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
+test-fast: $(VENV)/.installed            ## the tests that take no browser, cluster, large file or study: below 90 seconds
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
+
 .venv-lowest/.installed: pyproject.toml tests/lowest_versions.py
 	$(PYTHON) -m venv .venv-lowest
 	$(PYTHON) tests/lowest_versions.py > .venv-lowest/requirements.txt
@@ -32,7 +35,7 @@ test: $(VENV)/.installed            ## all tests, on two processes
 test-lowest: .venv-lowest/.installed            ## the same with the lowest versions of everything that pyproject.toml allows
 	.venv-lowest/bin/python -m pytest -n 2 --dist worksteal -W default
 
-check: lint types imports            ## ruff, mypy --strict, import-linter
+check: lint types imports docstrings            ## ruff, mypy --strict, import-linter, numpydoc
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .
@@ -43,6 +46,17 @@ types: $(VENV)/.installed
 
 imports: $(VENV)/.installed
 	$(BIN)/lint-imports
+
+docstrings: $(VENV)/.installed
+	$(BIN)/python tests/docstrings.py
+
+dist: $(VENV)/.installed            ## wheel and source distribution, installed into a fresh environment and tried
+	rm -rf dist .venv-dist
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'build>=1.0'
+	$(BIN)/python -m build --outdir dist .
+	$(PYTHON) -m venv .venv-dist
+	.venv-dist/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
+	cd .venv-dist && bin/treemend --version && bin/python -c 'import numpy, treemend; treemend.mend(numpy.random.default_rng(0).normal(size=(50, 6)))'
 
 format: $(VENV)/.installed            ## put the source into its form
 	$(BIN)/ruff check --fix .
@@ -73,5 +87,5 @@ paper: $(VENV)/.installed            ## the published experiments and docs/paper
 	$(BIN)/python -m experiments $(PAPER)
 
 clean:            ## remove the environment and what tools left
-	rm -rf $(VENV) .venv-peers .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache demo.png
+	rm -rf $(VENV) .venv-peers .venv-lowest .venv-dist dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache demo.png
 	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -1,0 +1,156 @@
+"""Does the reference cover a table as a whole? Drift of columns is not corruption of cells, and must not be repaired.
+
+Each column's values that were not found corrupted are compared with the reference by their ranks among its quantiles:
+their mean tells a shift, their mean distance from the middle a change of scale. Two more signs are a column that is
+found corrupted in almost half of the rows, and many rows that no set of cells explains.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import binom, norm
+
+__all__ = ["DriftReference", "DriftTest", "learn_drift_reference"]
+
+Floats = NDArray[np.float64]
+
+N_QUANTILES = 101
+FEWEST_ROWS = 30
+# Familywise level of the tests over all columns: clean tables must be told as drifted at most once in a hundred.
+LEVEL = 3e-3
+# Smallest shift, in standard deviations of a normal column, and smallest change of the mean distance from the middle
+# (0.045 is a factor of 1.3) that count: smaller ones also come from undetected corruption in half of the rows.
+# `python -m experiments.robustness drift` measures both kinds of error.
+LEAST_SHIFT = 0.3
+LEAST_RESCALING = 0.045
+MOST_CORRUPTED_IN_A_COLUMN = 0.45
+MOST_UNUSUAL = 0.12
+EXPECTED_UNUSUAL = 0.05
+_NAMED = 5
+
+
+@dataclass(frozen=True, eq=False)
+class DriftReference:
+    """Quantiles of the reference's columns.
+
+    Attributes
+    ----------
+    quantiles : ndarray of shape (n_quantiles, n_features)
+        In the order of the columns; columns of zeros for columns without any value.
+    n_rows : int
+        Number of reference rows.
+    """
+
+    quantiles: Floats
+    n_rows: int
+
+
+def learn_drift_reference(values: Floats) -> DriftReference:
+    """Learn the quantiles of each column; NaN are ignored."""
+    known = values.copy()
+    known[:, np.isnan(values).all(axis=0)] = 0.0
+    quantiles = np.nanquantile(known, np.linspace(0, 1, N_QUANTILES), axis=0)
+    return DriftReference(np.ascontiguousarray(quantiles), len(values))
+
+
+class DriftTest:
+    """Accumulates rows batch by batch, and tells whether the reference covers them.
+
+    Parameters
+    ----------
+    reference : DriftReference
+    """
+
+    def __init__(self, reference: DriftReference) -> None:
+        n_features = reference.quantiles.shape[1]
+        self._reference = reference
+        self._count = np.zeros(n_features)
+        self._rank = np.zeros(n_features)
+        self._distance = np.zeros(n_features)
+        self._corrupted = np.zeros(n_features)
+        self._n_unusual = 0
+        self._n_rows = 0
+
+    def add(self, values: Floats, mask: NDArray[np.bool_], unusual: NDArray[np.bool_]) -> None:
+        """Take more rows: their values, which cells were found corrupted, and which rows unusual."""
+        used = ~mask & ~np.isnan(values)
+        for column in range(values.shape[1]):
+            quantiles = self._reference.quantiles[:, column]
+            kept = values[used[:, column], column]
+            below = np.searchsorted(quantiles, kept, side="left") + np.searchsorted(quantiles, kept, side="right")
+            rank = below / (2 * len(quantiles))
+            self._rank[column] += rank.sum()
+            self._distance[column] += np.abs(rank - 0.5).sum()
+        self._count += used.sum(axis=0)
+        self._corrupted += mask.sum(axis=0)
+        self._n_unusual += int(unusual.sum())
+        self._n_rows += len(values)
+
+    def notes(self, names: Sequence[str] | None = None) -> tuple[str, ...]:
+        """Return one sentence for each sign of drift; none if the reference covers the rows.
+
+        Parameters
+        ----------
+        names : sequence of str, optional
+            Names of the columns; their numbers by default.
+        """
+        if self._n_rows < FEWEST_ROWS:
+            return ()
+        named = names if names is not None else [f"column {column}" for column in range(len(self._count))]
+        return tuple(
+            note for note in (self._shifted(named), self._rescaled(named), self._replaced(named), self._odd()) if note
+        )
+
+    def _deviation(self, variance: float) -> Floats:
+        """Return the standard deviation of a mean over the accumulated and the reference rows."""
+        return np.asarray(np.sqrt(variance * (1 / np.maximum(self._count, 1) + 1 / self._reference.n_rows)))
+
+    def _level(self) -> float:
+        return float(norm.isf(LEVEL / (2 * len(self._count))))
+
+    def _shifted(self, names: Sequence[str]) -> str:
+        mean = self._rank / np.maximum(self._count, 1)
+        shift = np.sqrt(2) * norm.ppf(np.clip(mean, 1e-6, 1 - 1e-6))
+        sure = np.abs(mean - 0.5) > self._level() * self._deviation(1 / 12)
+        found = np.flatnonzero(sure & (np.abs(shift) > LEAST_SHIFT) & (self._count >= FEWEST_ROWS))
+        return _told(found, names, lambda column: f"by {shift[column]:+.1f} standard deviations", "have moved")
+
+    def _rescaled(self, names: Sequence[str]) -> str:
+        # The mean distance of a normal column stretched by a factor is arctan(factor) / pi.
+        mean = self._distance / np.maximum(self._count, 1)
+        usual = _usual_distance(self._reference.quantiles)
+        sure = np.abs(mean - usual) > self._level() * self._deviation(1 / 48)
+        found = np.flatnonzero(sure & (np.abs(mean - usual) > LEAST_RESCALING) & (self._count >= FEWEST_ROWS))
+        factor = np.tan(np.pi * np.clip(mean - usual + 0.25, 0.01, 0.49))
+        return _told(found, names, lambda column: f"by a factor of about {factor[column]:.1f}", "vary more or less")
+
+    def _replaced(self, names: Sequence[str]) -> str:
+        share = self._corrupted / self._n_rows
+        found = np.flatnonzero(share > MOST_CORRUPTED_IN_A_COLUMN)
+        return _told(found, names, lambda column: f"in {share[column]:.0%} of the rows", "do not fit the reference")
+
+    def _odd(self) -> str:
+        share = self._n_unusual / self._n_rows
+        if share <= MOST_UNUSUAL or binom.sf(self._n_unusual - 1, self._n_rows, EXPECTED_UNUSUAL) >= LEVEL:
+            return ""
+        return f"{share:.0%} of the rows are unusual as a whole: the reference does not cover them."
+
+
+def _usual_distance(quantiles: Floats) -> Floats:
+    """Return the mean distance of the reference's own ranks from the middle: 1/4, less where values repeat."""
+    usual = np.empty(quantiles.shape[1])
+    for column in range(quantiles.shape[1]):
+        line = quantiles[:, column]
+        below = np.searchsorted(line, line, side="left") + np.searchsorted(line, line, side="right")
+        usual[column] = np.abs(below / (2 * len(line)) - 0.5).mean()
+    return usual
+
+
+def _told(found: NDArray[np.int64], names: Sequence[str], amount: Callable[[int], str], verb: str) -> str:
+    if not len(found):
+        return ""
+    shown = ", ".join(f"{names[column]} ({amount(column)})" for column in found[:_NAMED].tolist())
+    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+    return f"{len(found)} of {len(names)} columns {verb} against the reference: {shown}{more}."

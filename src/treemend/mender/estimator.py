@@ -1,0 +1,392 @@
+"""`Mender`, the recommended estimator: it reads tables, calls the pipeline, and returns tables of the caller's kind."""
+
+import warnings
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from treemend import tables
+from treemend.base import BaseMender
+from treemend.exceptions import InputError, ParameterError
+from treemend.mender.layout import resolve_layout
+from treemend.mender.model import MenderModel
+from treemend.mender.pipeline import Mended, fit_model, mend_rows, score_rows
+from treemend.params import check_choice, check_count, check_flag, check_names, check_share
+from treemend.progress import silenced
+from treemend.report.findings import Findings, Rule
+from treemend.result import Result, adjusted_p_values
+
+__all__ = ["IMPUTATIONS", "Mender"]
+
+IMPUTATIONS = ("mean", "mode", "draw")
+FEWEST_ROWS = 5
+
+
+class Mender(BaseMender):
+    """Find what was overwritten in rows, and put back what most likely stood there.
+
+    Learns a density of clean rows. A row is declared when the evidence that some set of its cells is wrong exceeds what
+    clean rows show, at a false-alarm rate that is kept whatever the data look like.
+
+    Parameters
+    ----------
+    false_alarm_rate : float, default=0.05
+        Share of clean rows that may be declared. It is applied when rows are mended: another rate needs no new fit.
+    layout : {"auto", "sequence", "correlated"}, tuple of int, or groups of columns, default="auto"
+        Which cells are neighbours, since what is overwritten is often a run of neighbours. "sequence": the order of
+        the columns. "correlated": columns that are alike in the reference are put side by side. "auto": the order of
+        the columns, unless the reference shows that it means nothing. ``(height, width)`` or ``(height, width,
+        channels)``: images, row by row. A list of lists of columns, or a mapping of names to such lists: groups, such
+        as the columns of one sensor each; a run ends at the border of its group.
+    passthrough : sequence of column names, default=()
+        Columns of data frames that are not measured values (ids, timestamps): they may be of any type, are ignored,
+        and come back untouched in the repaired table. The reference must have them, suspect tables may.
+    contaminated : bool, default=False
+        Whether some reference rows are corrupted themselves. Their corrupted cells are then found in rounds and not
+        learnt from.
+    imputation : {"mean", "mode", "draw"}, default="mean"
+        What fills a cell. "mean": its conditional mean, which has the smallest expected squared error. "mode": the
+        conditional mean of the likeliest component, a typical value where the mean would fall between two groups.
+        "draw": a random value from the conditional distribution, which preserves variances.
+    progress : bool or None, default=None
+        Whether to show a progress bar for anything that takes more than a second. None shows it on terminals and in
+        notebooks; False never.
+    random_state : int, RandomState or None, default=0
+        Seed of clusters, folds and draws. A row's draw depends on the seed and on the row alone.
+    n_jobs : int, optional
+        Number of threads. None takes every core this process may use, or one inside a joblib or Dask worker; -1 takes
+        every core.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of str
+        Column names, if the reference had them.
+    offset_ : float
+        The boundary of `score_samples` at ``false_alarm_rate``: rows below it are declared.
+
+    See Also
+    --------
+    treemend.mend : Mend one table without clean rows.
+    treemend.TCS : The published method.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from treemend import Mender
+    >>> from treemend.synthetic import waves
+    >>> rng = np.random.default_rng(0)
+    >>> mender = Mender(false_alarm_rate=0.05).fit(waves(rng, 500, 32))
+    >>> suspect = waves(rng, 3, 32)
+    >>> suspect[1, 8:16] = rng.uniform(-2, 2, 8)
+    >>> mended = mender.mend(suspect)
+    >>> mended.corrupted
+    array([False,  True, False])
+    >>> np.flatnonzero(mended.mask[1])
+    array([ 8,  9, 10, 11, 12, 13, 14, 15])
+    """
+
+    model_type: ClassVar[type] = MenderModel
+    _model: MenderModel
+
+    def __init__(
+        self,
+        *,
+        false_alarm_rate: float = 0.05,
+        layout: Any = "auto",
+        passthrough: Sequence[Any] = (),
+        contaminated: bool = False,
+        imputation: str = "mean",
+        progress: bool | None = None,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.false_alarm_rate = false_alarm_rate
+        self.layout = layout
+        self.passthrough = passthrough
+        self.contaminated = contaminated
+        self.imputation = imputation
+        self.progress = progress
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn what clean rows look like.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Clean reference rows, at least five; NaN where a value is missing.
+        y : ignored
+            For scikit-learn's pipelines.
+
+        Returns
+        -------
+        self : Mender
+        """
+        del y
+        self._fit(X)
+        return self
+
+    def mend(
+        self,
+        X: Any,
+        *,
+        false_alarm_rate: float | None = None,
+        fdr: float | None = None,
+        on_drift: str = "leave",
+        n_draws: int = 0,
+    ) -> Result:
+        """Find and repair what was overwritten, and fill what is missing.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Suspect rows; NaN where a value is missing.
+        false_alarm_rate : float, optional
+            Instead of the estimator's own.
+        fdr : float, optional
+            Declare rows at this false discovery rate instead: of the declared rows, about this share are clean. The
+            choice for large tables with few corrupted rows.
+        on_drift : {"leave", "repair"}, default="leave"
+            What to do when the table as a whole has drifted away from the reference: leave every value as it is and say
+            so in ``notes``, or repair all the same.
+        n_draws : int, default=0
+            Number of random completions, for multiple imputation.
+
+        Returns
+        -------
+        Result
+            ``repaired`` and ``mask`` in the kind of table that came, ``corrupted``, ``unusual`` and ``p_values`` with
+            one entry a row, and more.
+        """
+        check_count("n_draws", n_draws, least=0)
+        check_choice("on_drift", on_drift, ("leave", "repair"))
+        if fdr is not None:
+            check_share("fdr", fdr, zero=True)
+        table = self._suspects(X)
+        with self._followed():
+            return self._mend(table, None, self._rate(false_alarm_rate), fdr, on_drift, n_draws)
+
+    def fit_mend(self, X: Any, y: Any = None, *, fdr: float | None = None, n_draws: int = 0) -> Result:
+        """Learn from rows and mend them, each judged by a model that has not seen it.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Reference rows.
+        y : ignored
+        fdr : float, optional
+            As for `mend`.
+        n_draws : int, default=0
+            Number of random completions, for multiple imputation.
+
+        Returns
+        -------
+        Result
+        """
+        del y
+        check_count("n_draws", n_draws, least=0)
+        if fdr is not None:
+            check_share("fdr", fdr, zero=True)
+        statistics = self._fit(X)
+        with self._followed():
+            return self._mend(self._suspects(X), statistics, self._rate(None), fdr, "repair", n_draws)
+
+    def fit_predict(self, X: Any, y: Any = None, **fit_params: Any) -> NDArray[np.int64]:
+        """Learn from rows and return -1 for declared ones, each judged by a model that has not seen it.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Reference rows.
+        y : ignored
+        **fit_params : ignored
+
+        Returns
+        -------
+        ndarray of int of shape (n_samples,)
+        """
+        del y, fit_params
+        statistics = self._fit(X)
+        table = self._suspects(X)
+        with self._followed():
+            statistics = score_rows(self._model, table.values, statistics, n_jobs=self.n_jobs)
+        return np.where(-statistics < self.offset_, -1, 1)
+
+    def score_samples(self, X: Any) -> NDArray[np.float64]:
+        """Return how clean each row is: minus the statistic of its evidence, so that higher is cleaner.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Suspect rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        table = self._suspects(X)
+        with self._followed():
+            return -score_rows(self._model, table.values, n_jobs=self.n_jobs)
+
+    def p_values(self, X: Any) -> NDArray[np.float64]:
+        """Return the share of clean rows with at least as much evidence against them as each row has.
+
+        Below ``1 / (n_reference + 1)`` this is extrapolated from the tail of the reference rows.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Suspect rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return self._model.calibration.p_values(-self.score_samples(X))
+
+    @property
+    def offset_(self) -> float:
+        """Boundary of `score_samples` between declared and other rows, at ``false_alarm_rate``."""
+        check_is_fitted(self)
+        return -self._model.calibration.threshold(self._rate(None))
+
+    def _fit(self, X: Any) -> NDArray[np.float64]:
+        """Fit, and return the statistic of each reference row by a model that has not seen it; NaN where not known."""
+        self._check_params()
+        before = dict(vars(self))
+        try:
+            table = self._read(X, reset=True)
+            if len(table.values) < FEWEST_ROWS:
+                raise InputError(
+                    f"The reference must have at least {FEWEST_ROWS} rows, got n_samples = {len(table.values)}. "
+                    "Give more clean rows."
+                )
+            tables.check_range(table.values, table.names)
+            layout = resolve_layout(self.layout, table.values, table.names)
+            with self._followed():
+                self._model, statistics = fit_model(
+                    table.values, layout, contaminated=self.contaminated, seed=self._seed(), n_jobs=self.n_jobs
+                )
+        except BaseException:
+            # Whatever happens, Ctrl-C included, the estimator is what it was.
+            self.__dict__ = before
+            raise
+        if not np.isfinite(self.offset_):
+            warnings.warn(
+                f"{self._model.calibration.n_rows} reference rows are too few for a false-alarm rate of "
+                f"{self.false_alarm_rate:g}: nothing will be declared. Give more clean rows, or ask for a higher rate.",
+                UserWarning,
+                stacklevel=3,
+            )
+        return statistics
+
+    def _mend(
+        self,
+        table: tables.Table,
+        statistics: NDArray[np.float64] | None,
+        rate: float,
+        fdr: float | None,
+        on_drift: str,
+        n_draws: int,
+    ) -> Result:
+        """Mend a table; ``statistics`` are those of its rows where they are known already, NaN elsewhere."""
+        model = self._model
+        rule = Rule(
+            "rate", rate, model.calibration.n_rows, powerless=not np.isfinite(model.calibration.threshold(rate))
+        )
+        statistics = score_rows(model, table.values, statistics, n_jobs=self.n_jobs)
+        p_values = model.calibration.p_values(statistics)
+        declared = statistics > model.calibration.threshold(rate)
+        if fdr is not None:
+            rule = Rule("fdr", fdr, model.calibration.n_rows)
+            declared = adjusted_p_values(p_values) <= fdr
+        mended = mend_rows(
+            model,
+            table.values,
+            declared,
+            imputation=self.imputation,
+            leave_if_drifted=on_drift == "leave",
+            n_draws=n_draws,
+            seed=self._seed(),
+            n_jobs=self.n_jobs,
+        )
+        return self._result(table, mended, p_values, -statistics, rule)
+
+    def _result(
+        self,
+        table: tables.Table,
+        mended: Mended,
+        p_values: NDArray[np.float64],
+        scores: NDArray[np.float64],
+        rule: Rule,
+    ) -> Result:
+        missing = np.isnan(table.values)
+        gaps = mended.mask | missing
+        layout = self._model.layout
+        grid = layout.grid
+        findings = Findings(
+            before=table.values,
+            after=np.where(gaps, mended.values, table.values),
+            mask=mended.mask,
+            missing=missing,
+            spread=mended.spread,
+            unusual=mended.unusual,
+            p_values=p_values,
+            row_scores=scores,
+            kinds=mended.kinds,
+            cell_evidence=mended.cell_evidence,
+            names=table.names,
+            row_ids=table.row_ids,
+            grid=None if grid is None else grid[:2] if grid[2] == 1 else grid,
+            order=layout.order,
+            rule=rule,
+            reference_low=self._model.reference_low,
+            reference_high=self._model.reference_high,
+            notes=mended.notes,
+        )
+        return Result(
+            repaired=table.rebuilt(mended.values, gaps),
+            mask=table.like(mended.mask),
+            corrupted=mended.mask.any(axis=1),
+            unusual=mended.unusual,
+            p_values=p_values,
+            missing=table.like(missing),
+            spread=table.like(mended.spread),
+            draws=[table.rebuilt(draw, gaps) for draw in mended.draws],
+            _findings=findings,
+        )
+
+    def _check_params(self) -> None:
+        check_share("false_alarm_rate", self.false_alarm_rate, zero=True)
+        check_names("passthrough", self.passthrough)
+        check_flag("contaminated", self.contaminated)
+        check_choice("imputation", self.imputation, IMPUTATIONS)
+        if self.progress is not None:
+            check_flag("progress", self.progress)
+        if self.n_jobs != -1:
+            check_count("n_jobs", self.n_jobs, least=1, also=(None,))
+
+    def _rate(self, given: float | None) -> float:
+        rate = self.false_alarm_rate if given is None else given
+        check_share("false_alarm_rate", rate, zero=True)
+        return float(rate)
+
+    def _seed(self) -> int:
+        try:
+            return int(check_random_state(self.random_state).randint(2**31 - 1))
+        except ValueError:
+            raise ParameterError(
+                f"random_state must be an integer, None or a numpy.random.RandomState, got {self.random_state!r}."
+            ) from None
+
+    def _followed(self) -> AbstractContextManager[None]:
+        """Show progress while a block runs, unless it is not wanted."""
+        return silenced(self.progress is False)

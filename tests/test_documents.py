@@ -1,0 +1,57 @@
+"""README and docs: every Python line runs and prints what it says; every relative link and picture is tracked."""
+
+import doctest
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+LINK = re.compile(r"\]\(\s*<?([^)\s>]+)")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_examples_of_a_page(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = "\n".join("" if line.strip().startswith("```") else line for line in page.read_text().splitlines())
+    examples = doctest.DocTestParser().get_doctest(text, {}, page.name, str(page), 0)
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert runner.run(examples).failed == 0
+
+
+def tracked():
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    return {ROOT / name for name in listed.stdout.split("\0") if name}
+
+
+def anchors(page):
+    """Return the anchors of a page's headings, as public forges make them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_of_a_page(page):
+    files = tracked()
+    for target in LINK.findall(page.read_text()):
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        linked = (page.parent / path).resolve() if path else page
+        assert linked in files, f"{page.name} links to {target}, which is not tracked"
+        if anchor:
+            assert anchor in anchors(linked), f"{page.name} links to {target}, which has no such heading"
+
+
+def test_references_of_the_code_resolve():
+    """Docstrings and comments that name a section of docs/method.md name one that is there."""
+    sections = set(re.findall(r"^#+ (\d+(?:\.\d+)?)\.? ", (ROOT / "docs" / "method.md").read_text(), flags=re.MULTILINE))
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        text = path.read_text()
+        for number in re.findall(r"method\.md`*,? section (\d+(?:\.\d+)?)", text):
+            assert number in sections, f"{path.name} refers to section {number} of docs/method.md"
+        assert "section" not in re.sub(r"method\.md`*,? section", "", text.replace("sections", "")).split(), path.name
