@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 from tests.dask.conftest import NAMES, suspects
 
-import treemend.cli.extras
-from treemend.cli.failures import run
+import treemend.cli.errors
+from treemend.cli.errors import run
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ def test_parts_of_another_run_are_not_mistaken(folder, spread, frame_mender, cle
     assert spread("-q") == (0, "")
     before = stamps("out")
     frame = pd.DataFrame(clean[:100], columns=NAMES).assign(id="")
-    type(frame_mender)(depth=2, passthrough=["id"]).fit(frame).save("model.safetensors")
+    type(frame_mender)(passthrough=["id"]).fit(frame).save("model.safetensors")
     code, err = spread()
     assert code == 5
     assert err == (
@@ -150,7 +150,7 @@ def test_refusals_in_one_line(folder, spread, monkeypatch):
         ({"address": "tcp://127.0.0.1:9"}, (2, "No Dask scheduler answers at tcp://127.0.0.1:9")),
         ({"address": "nowhere://1"}, (2, "No Dask scheduler answers at nowhere://1")),
     ):
-        monkeypatch.setattr("treemend.cli.spreading._SECONDS_TO_CONNECT", 1)
+        monkeypatch.setattr("treemend.cli.parts.SECONDS_TO_CONNECT", 1)
         code, err = spread(**arguments)
         assert (code, expected[1] in err, err.count("\n")) == (expected[0], True, 1), err
     for arguments, expected in (
@@ -160,7 +160,7 @@ def test_refusals_in_one_line(folder, spread, monkeypatch):
     ):
         code, err = spread(*arguments)
         assert (code, expected in err, err.count("\n")) == (2, True, 1), err
-    monkeypatch.setattr(treemend.cli.extras.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(treemend.cli.errors.importlib.util, "find_spec", lambda name: None)
     assert spread() == (2, "treemend: --dask needs distributed, which is missing. pip install 'treemend[dask]'.\n")
 
 
@@ -210,7 +210,7 @@ def test_a_worker_of_another_version_or_with_another_model_is_told_in_one_line(f
     code, err = spread("-q")
     assert (code, "has treemend 99.1, and the model was sent by" in err, err.count("\n")) == (2, True, 1), err
     client.run(set_version, treemend.__version__)
-    monkeypatch.setattr("treemend.mender.model_file._checksum", lambda path: "0" * 64)
+    monkeypatch.setattr("treemend.dask.chunks.checksum_of", lambda path: "0" * 64)
     code, err = spread("-q", "--force")
     assert (code, "is not there, or another file, on" in err, err.count("\n")) == (4, True, 1), err
     assert stamps("out") == {}
