@@ -9,7 +9,7 @@ import numpy as np
 from experiments.digits import CHOSEN_ALPHA, CHOSEN_TAU, DEPTH, draw_digits
 from experiments.drawing import new_figure, save
 from experiments.recording import Settings, read_rows, write_rows
-from treemend import TreeMender
+from treemend import TCS
 
 __all__ = ["compute", "draw"]
 
@@ -20,8 +20,8 @@ _KINDS = ("true", "corrupted", "found", "repaired")
 def compute(settings: Settings) -> None:
     """Mend the corrupted test rows and keep the first few as text."""
     digits = draw_digits(settings, seed=0, order="file")
-    mender = TreeMender.as_published(CHOSEN_TAU, alpha=CHOSEN_ALPHA, depth=DEPTH).fit(digits.reference)
-    mended = mender.mend(digits.corrupted)
+    tcs = TCS(tau=CHOSEN_TAU, alpha=CHOSEN_ALPHA, depth=DEPTH).fit(digits.reference)
+    mended = tcs.mend(digits.corrupted)
     shown = np.concatenate(
         [np.flatnonzero(digits.hit & (digits.labels == label))[:_OF_EACH_CLASS] for label in (-1, 1)]
     )

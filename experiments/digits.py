@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from experiments import datasets
 from experiments.corruptions import overwrite_squares
 from experiments.recording import Row, Settings, Work
-from treemend import TreeMender, false_alarms
+from treemend.tcs import TCS, false_alarms
 
 __all__ = [
     "ALPHAS",
@@ -126,10 +126,10 @@ def _measure(settings: Settings, order: str, seed: int, alpha: float) -> Iterato
     distance = np.linalg.norm(digits.corrupted - digits.true, axis=1)[hit]
     clean_scores = None
     for tau in TAUS:
-        mender = TreeMender.as_published(tau, alpha=alpha, depth=DEPTH).fit(digits.reference)
+        tcs = TCS(tau=tau, alpha=alpha, depth=DEPTH).fit(digits.reference)
         if clean_scores is None:
-            clean_scores = mender.score_nodes(digits.true)
-        mended = mender.mend(digits.corrupted)
+            clean_scores = tcs.score_nodes(digits.true)
+        mended = tcs.mend(digits.corrupted)
         left = np.linalg.norm(mended.repaired - digits.true, axis=1)[hit]
         labels = clean_scores <= tau
         yield {
@@ -142,9 +142,9 @@ def _measure(settings: Settings, order: str, seed: int, alpha: float) -> Iterato
             "attribute_false_alarm": float(mended.mask[~digits.mask].mean()),
             "localisation": float(mended.mask[digits.mask].mean()),
             "quality": float(np.mean((distance - left) / distance)),
-            "theta_of_labels": float(false_alarms.fit_theta(labels, mender.tree_, tau=tau)),
+            "theta_of_labels": float(false_alarms.fit_theta(labels, tcs.tree_, tau=tau)),
             **{
                 f"theta_{depth}": float(theta)
-                for depth, theta in enumerate(false_alarms.fit_theta(labels, mender.tree_, tau=tau, by_depth=True))
+                for depth, theta in enumerate(false_alarms.fit_theta(labels, tcs.tree_, tau=tau, by_depth=True))
             },
         }

@@ -4,7 +4,7 @@
 for each alpha and one for all, and one for each depth). `draw` leaves ``false_alarms.png``.
 
 Theta is fitted in two ways. To the curve: least squares between the logarithms of the model's and the measured rates,
-for the rates span two decades. To the labels of clean rows at tau = .016, by `treemend.false_alarms.fit_theta`, for
+for the rates span two decades. To the labels of clean rows at tau = .016, by `treemend.tcs.false_alarms.fit_theta`, for
 each depth of the parent.
 """
 
@@ -15,7 +15,7 @@ from scipy.optimize import minimize_scalar
 from experiments.digits import ALPHAS, CHOSEN_TAU, DEPTH, ORDERS, TAUS, mean_of, sweep
 from experiments.drawing import COLOURS, GREY, new_figure, open_frame, save
 from experiments.recording import Row, Settings, read_rows, write_rows
-from treemend.false_alarms import corruption_false_alarm_rate
+from treemend.tcs.false_alarms import corruption_false_alarm_rate
 
 __all__ = ["compute", "draw", "theta_of_curve"]
 

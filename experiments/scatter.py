@@ -14,7 +14,7 @@ from sklearn.svm import SVC
 from experiments.digits import CHOSEN_ALPHA, CHOSEN_TAU, DEPTH, ORDERS, Digits, draw_digits
 from experiments.drawing import BLACK, BLUE, ORANGE, new_figure, open_frame, save
 from experiments.recording import Row, Settings, Work, read_rows, write_rows
-from treemend import TreeMender
+from treemend import TCS
 
 __all__ = ["compute", "draw", "recovered"]
 
@@ -92,9 +92,9 @@ def _points(digits: Digits) -> Iterator[Row]:
 
 
 def _states(digits: Digits) -> dict[str, np.ndarray]:
-    mender = TreeMender.as_published(CHOSEN_TAU, alpha=CHOSEN_ALPHA, depth=DEPTH).fit(digits.reference)
+    tcs = TCS(tau=CHOSEN_TAU, alpha=CHOSEN_ALPHA, depth=DEPTH).fit(digits.reference)
     corrupted = digits.corrupted[digits.hit]
-    return {"true": digits.true[digits.hit], "corrupted": corrupted, "imputed": mender.mend(corrupted).repaired}
+    return {"true": digits.true[digits.hit], "corrupted": corrupted, "imputed": tcs.mend(corrupted).repaired}
 
 
 def _principal_axes(digits: Digits) -> np.ndarray:

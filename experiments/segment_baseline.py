@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 
-from treemend import TreeMender
+from treemend import TCS
 
 __all__ = ["SegmentBaseline"]
 
@@ -32,12 +32,12 @@ class SegmentBaseline:
     def fit(self, reference: NDArray[np.float64], suspects: NDArray[np.float64]) -> "SegmentBaseline":
         """Score all segments of the suspects and find their donors; neither depends on tau."""
         depth = self.n_segments.bit_length() - 1
-        mender = TreeMender.as_published(0.5, alpha=1.0, depth=depth, n_neighbors=self.n_neighbors).fit(reference)
-        tree = mender.tree_
+        tcs = TCS(tau=0.5, alpha=1.0, depth=depth, n_neighbors=self.n_neighbors).fit(reference)
+        tree = tcs.tree_
         leaves = np.flatnonzero(tree.left < 0)
         leaves = leaves[np.argsort(tree.start[leaves])]
         self._stretches = [slice(tree.start[leaf], tree.stop[leaf]) for leaf in leaves]
-        self._scores = mender.score_nodes(suspects)[:, leaves]
+        self._scores = tcs.score_nodes(suspects)[:, leaves]
         self._reference, self._suspects = reference, suspects
         self._nearest = [_nearest(reference[:, stretch], suspects[:, stretch]) for stretch in self._stretches]
         return self

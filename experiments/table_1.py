@@ -32,7 +32,7 @@ from experiments.readings import (
 )
 from experiments.recording import Row, Settings, Work
 from experiments.segment_baseline import SegmentBaseline
-from treemend import TreeMender
+from treemend import TCS
 
 __all__ = ["compute", "draw"]
 
@@ -185,8 +185,8 @@ def _at(alpha: float, tau: float, root: str) -> Row:
 def _mended(
     split: Split, reference: str, alpha: float, tau: float, root: str, imputation: str = "map"
 ) -> NDArray[np.float64]:
-    mender = TreeMender.as_published(tau, alpha=alpha, depth=DEPTH, imputation=imputation).set_params(root_rule=root)
-    return np.asarray(mender.fit(split.reference[reference]).mend(split.corrupted).repaired)
+    tcs = TCS(tau=tau, alpha=alpha, depth=DEPTH, imputation=imputation, root_rule=root)
+    return np.asarray(tcs.fit(split.reference[reference]).mend(split.corrupted).repaired)
 
 
 def _machine(C: float) -> SVC:
@@ -194,7 +194,7 @@ def _machine(C: float) -> SVC:
 
 
 def _machines(split: Split, Cs: tuple[float, ...] | list[float]) -> dict[float, SVC]:
-    """Train on the clean reference, also where the mender sees a corrupted one."""
+    """Train on the clean reference, also where the method sees a corrupted one."""
     return {C: _machine(C).fit(split.reference["clean"], split.reference_labels) for C in Cs}
 
 

@@ -13,7 +13,7 @@ from sklearn.model_selection import KFold
 
 from experiments.published import TABLE_2
 from experiments.recording import Row, Settings, Work, read_rows
-from treemend import TreeMender
+from treemend import TCS
 
 __all__ = ["compute", "draw", "summary"]
 
@@ -67,8 +67,8 @@ def _measure(settings: Settings, repeat: int) -> Iterator[Row]:
         for reference, missing in folds:
             suspects = rows[missing].copy()
             suspects[:, 1] = _FAR_OUTSIDE
-            mender = TreeMender.as_published(0.0, alpha=1.0, depth=1, n_neighbors=n_neighbors, imputation="map")
-            filled[missing] = mender.fit(rows[reference]).mend(suspects).repaired[:, 1]
+            tcs = TCS(tau=0.0, alpha=1.0, depth=1, n_neighbors=n_neighbors, imputation="map")
+            filled[missing] = tcs.fit(rows[reference]).mend(suspects).repaired[:, 1]
         yield {
             "repeat": repeat,
             "n_neighbors": n_neighbors,

@@ -188,11 +188,7 @@ def decode(kind: Any, document: Any, arrays: Mapping[str, NDArray[Any]], name: s
         return _decode_array(kind, document, arrays, name)
     if origin is tuple:
         return _decode_tuple(get_args(kind), document, arrays, name)
-    if kind is float:
-        return _decode_float(document, name)
-    if type(document) is not kind:
-        raise ModelFileError(f"{name} must be of type {kind.__name__}, got {_shown(document)}.")
-    return document
+    return _decode_scalar(kind, document, name)
 
 
 def check_shapes(model: Any, sizes: dict[str, int], **shapes: str) -> None:
@@ -272,7 +268,11 @@ def _decode_tuple(kinds: tuple[Any, ...], document: Any, arrays: Mapping[str, ND
     )
 
 
-def _decode_float(document: Any, name: str) -> float:
+def _decode_scalar(kind: Any, document: Any, name: str) -> Any:
+    if kind is not float:
+        if type(document) is not kind:
+            raise ModelFileError(f"{name} must be of type {kind.__name__}, got {_shown(document)}.")
+        return document
     if isinstance(document, dict) and document.get("float") in {"inf", "-inf"}:
         return float(document["float"])
     if isinstance(document, bool) or not isinstance(document, int | float) or not math.isfinite(document):
@@ -321,15 +321,17 @@ def _read_header(path: Path) -> dict[str, Any]:
         with open(path, "rb") as file:
             length = int.from_bytes(file.read(8), "little")
             n_bytes = os.fstat(file.fileno()).st_size
-            if n_bytes < 10 or length > n_bytes - 8:
-                raise ModelFileError(f"{path} is truncated or not a safetensors file ({n_bytes} bytes). {_NEXT_STEP}")
-            if length > _LARGEST_HEADER:
-                raise ModelFileError(f"{path} states a header of {length} bytes, too many for a model. {_NEXT_STEP}")
-            entries = json.loads(file.read(length))
+            header = file.read(length) if length <= min(n_bytes - 8, _LARGEST_HEADER) else b""
     except OSError as error:
         raise ModelFileError(f"{path} cannot be read: {error.strerror}. Check the path.") from None
+    if n_bytes < 10 or length > n_bytes - 8:
+        raise ModelFileError(f"{path} is truncated or not a safetensors file ({n_bytes} bytes). {_NEXT_STEP}")
+    if length > _LARGEST_HEADER:
+        raise ModelFileError(f"{path} states a header of {length} bytes, too many for a model. {_NEXT_STEP}")
+    try:
+        entries = json.loads(header)
     except (ValueError, RecursionError):
-        raise ModelFileError(f"{path} is truncated, altered, or not a safetensors file. {_NEXT_STEP}") from None
+        entries = None
     if not isinstance(entries, dict):
         raise ModelFileError(f"{path} is truncated, altered, or not a safetensors file. {_NEXT_STEP}")
     return entries

@@ -13,7 +13,7 @@ import narwhals as nw
 import numpy as np
 from narwhals.dependencies import is_into_dataframe
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_array
+from sklearn.utils.validation import check_array, validate_data
 
 from treemend.exceptions import ColumnsError, InputError
 
@@ -25,6 +25,7 @@ __all__ = [
     "check_range",
     "columns_difference",
     "describe_cells",
+    "read_columns",
     "read_table",
 ]
 
@@ -59,6 +60,13 @@ class Table:
 
     def _attributes(self) -> Any:
         return self.given.drop(*self.passthrough) if self.passthrough else self.given
+
+    @property
+    def row_ids(self) -> Any:
+        """The index of a pandas data frame; None for tables whose rows have no names."""
+        if isinstance(self.given, np.ndarray) or not self.given.implementation.is_pandas_like():
+            return None
+        return self.given.to_native().index
 
     def rebuilt(self, filled: NDArray[np.float64], mask: NDArray[np.bool_]) -> Any:
         """Return a table of the same kind, with ``filled`` where ``mask`` says so and all else bit for bit."""
@@ -141,6 +149,38 @@ def read_table(table: Any, passthrough: Sequence[Any] = (), *, all_there: bool =
         raise InputError(str(error)) from None
     _check_exact_integers(array)
     return Table(values=np.array(array, dtype=np.float64, order="C"), names=None, given=array)
+
+
+def read_columns(estimator: Any, table: Any, *, reset: bool) -> Table:
+    """Read a table for an estimator with a parameter ``passthrough``, and compare its columns with those of the fit.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Its ``n_features_in_`` and ``feature_names_in_`` are set if ``reset``, and compared with otherwise.
+    table : array-like, or pandas, polars or pyarrow table
+        As in `read_table`.
+    reset : bool
+        Whether these are the rows to fit on.
+
+    Returns
+    -------
+    Table
+        The rows as read.
+
+    Raises
+    ------
+    ColumnsError
+        If the columns differ; the message lists how.
+    """
+    read = read_table(table, estimator.passthrough, all_there=reset)
+    try:
+        validate_data(estimator, read.attributes if read.names else read.values, reset=reset, skip_check_array=True)
+    except ValueError as error:
+        expected = list(getattr(estimator, "feature_names_in_", []))
+        difference = columns_difference(expected, read.names or []) if expected and read.names else ""
+        raise ColumnsError(f"{error}\n{difference}".rstrip()) from None
+    return read
 
 
 def _read_frame(given: Any, passthrough: Sequence[Any], all_there: bool) -> Table:

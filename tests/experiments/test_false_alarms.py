@@ -4,7 +4,7 @@ from experiments.digits import DEPTH, TAUS
 from experiments.false_alarms import theta_of_curve
 from experiments.roc import found_at_rate
 
-from treemend.false_alarms import corruption_false_alarm_rate
+from treemend.tcs.false_alarms import corruption_false_alarm_rate
 
 
 @pytest.mark.parametrize("logarithmic", [True, False])

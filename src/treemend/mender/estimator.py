@@ -299,12 +299,11 @@ class Mender(BaseMender):
     ) -> Result:
         """Mend a table; ``statistics`` are those of its rows where they are known already, NaN elsewhere."""
         model = self._model
-        rule = Rule(
-            "rate", rate, model.calibration.n_rows, powerless=not np.isfinite(model.calibration.threshold(rate))
-        )
+        threshold = model.calibration.threshold(rate)
+        rule = Rule("rate", rate, model.calibration.n_rows, powerless=not np.isfinite(threshold))
         statistics = score_rows(model, table.values, statistics, n_jobs=self.n_jobs)
         p_values = model.calibration.p_values(statistics)
-        declared = statistics > model.calibration.threshold(rate)
+        declared = statistics > threshold
         if fdr is not None:
             rule = Rule("fdr", fdr, model.calibration.n_rows)
             declared = adjusted_p_values(p_values) <= fdr

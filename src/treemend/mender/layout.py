@@ -24,7 +24,7 @@ _MOST_ORDERED = 2_000
 _SURELY_ORDERED = 2.5
 _RANDOM_ORDERS = 200
 _FARTHEST_NEIGHBOR = 5
-# Columns are put in another order only if that makes adjacent ones more alike by this much in mean absolute correlation.
+# Columns are put in another order only if adjacent ones become more alike by this much in mean absolute correlation.
 _LEAST_GAIN = 0.1
 
 

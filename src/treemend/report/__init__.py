@@ -1,24 +1,25 @@
 """The report: what was found, as one summary that people, programs and tests share.
 
-Enters: `Findings`, plain arrays and the tree, at once or batch by batch. Leaves: a summary of plain lists, numbers and
-words (`summarise`, `Gathering`), and its forms: one HTML file that needs nothing else (`write_html`), the same as JSON
-(`write_json`), a small piece of HTML for notebooks (`fragment`).
+`Findings` go into a `SummaryBuilder`, batch by batch; its summary is one plain dict, from which the HTML page
+(`write_html`) and the notebook's piece of HTML (`notebook_html`) are made. `findings_table` is the same as a table.
 """
 
-from treemend.report.findings import Findings
-from treemend.report.forms import as_html, as_json, write_html, write_json
-from treemend.report.fragment import fragment
-from treemend.report.gathering import Gathering, summarise
-from treemend.report.reasons import Reasons
+from treemend.report.findings import KINDS, Findings, Rule, runs
+from treemend.report.findings_table import findings_table
+from treemend.report.notebook import notebook_html
+from treemend.report.page import as_html, as_json, write_html
+from treemend.report.summary import SummaryBuilder, summarize
 
 __all__ = [
+    "KINDS",
     "Findings",
-    "Gathering",
-    "Reasons",
+    "Rule",
+    "SummaryBuilder",
     "as_html",
     "as_json",
-    "fragment",
-    "summarise",
+    "findings_table",
+    "notebook_html",
+    "runs",
+    "summarize",
     "write_html",
-    "write_json",
 ]

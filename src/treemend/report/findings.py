@@ -1,23 +1,65 @@
-"""What was found in some rows, as plain arrays; the only thing the report knows of mending.
+"""What was found in some rows: the one record behind the report, the JSON summary, the notebook and the plots.
 
-Enters: arrays in the order of the columns. Leaves: the same arrays, checked against each other.
+A method fills in what it knows and leaves the rest None. All arrays are in the order of the table's columns.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from treemend.exceptions import InputError
-from treemend.report.reasons import Reasons
-from treemend.tree import AttributeTree
 
-__all__ = ["Findings", "NodeScores"]
+__all__ = ["KINDS", "Findings", "Rule", "Tree", "row_runs", "runs"]
 
-NodeScores: TypeAlias = Callable[[NDArray[np.int64]], NDArray[np.float64]]
-"""Takes numbers of rows, returns their scores at every node, rows x nodes."""
+KINDS = ("noise", "foreign", "shifted", "stuck")
+"""Kinds of corruption; `Findings.kinds` holds indices into it."""
+_BY_CELL = ("after", "mask", "missing", "spread", "kinds", "cell_evidence")
+_BY_ROW = ("unusual", "p_values", "row_scores")
+_BY_COLUMN = ("names", "order", "reference_low", "reference_high")
+
+
+class Tree(Protocol):
+    """What the report needs of an attribute tree: its nodes as intervals of the layout order, the root first."""
+
+    @property
+    def start(self) -> NDArray[np.int64]:
+        """First place of each node."""
+
+    @property
+    def stop(self) -> NDArray[np.int64]:
+        """Place after the last one of each node."""
+
+    @property
+    def depth(self) -> NDArray[np.int64]:
+        """Depth of each node, 0 for the root."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """The rule that declared rows corrupted.
+
+    Attributes
+    ----------
+    name : {"rate", "fdr", "tau"}
+        A false-alarm rate, a false discovery rate, or a threshold on node scores.
+    value : float
+        The rate or the threshold in force.
+    n_reference : int, optional
+        Number of reference rows behind the decision.
+    reference_rate : float, optional
+        Share of the reference rows that the rule declares, each judged by the others.
+    powerless : bool
+        True if the reference is too small for the rule to declare any row.
+    """
+
+    name: Literal["rate", "fdr", "tau"]
+    value: float
+    n_reference: int | None = None
+    reference_rate: float | None = None
+    powerless: bool = False
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -26,105 +68,140 @@ class Findings:
 
     Attributes
     ----------
-    before, after : ndarray, rows x attributes
-        The rows as they came and as they are now; NaN where a value was missing.
-    mask : ndarray of bool, rows x attributes
-        True where a value was found to be corrupted.
-    tree : AttributeTree
-        The tree that was searched.
-    missing : ndarray of bool, rows x attributes, optional
+    before, after : ndarray, (n, d)
+        The rows as they came and as they are now; NaN in `before` where a value was missing.
+    mask : ndarray of bool, (n, d)
+        True where a value was replaced as corrupted.
+    missing : ndarray of bool, (n, d), optional
         True where a value was missing when the row came.
-    spread : ndarray, rows x attributes, optional
-        Standard deviation of the donors' values where something was put back, NaN elsewhere.
-    row_scores : ndarray, one a row, optional
-        How clean each row is; higher is cleaner, as ``score_samples`` says it.
-    reasons : Reasons, optional
-        Which explanation spoke against each row.
-    row_ids : sequence, optional
-        Names of the rows, of any kind that can be told as text; their numbers by default.
+    spread : ndarray, (n, d), optional
+        Standard deviation of the replacement's error, NaN where nothing was replaced.
+    unusual : ndarray of bool, (n,), optional
+        True where a row is odd as a whole and was left alone.
+    p_values : ndarray, (n,), optional
+    row_scores : ndarray, (n,), optional
+        As from ``score_samples``: higher is cleaner.
+    kinds : ndarray of int8, (n, d), optional
+        Index into `KINDS` for each cell of `mask`, -1 elsewhere.
+    cell_evidence : ndarray, (n, d), optional
+        Log odds that the cell is wrong given the rest of its row.
     names : sequence of str, optional
-        Names of the attributes; their numbers, or pixels, by default.
-    node_scores : callable or ndarray of rows x nodes, optional
-        Scores of the nodes: a function of the numbers of the rows that the report shows, or all of them.
+        Names of the columns.
+    row_ids : sequence, optional
+        Names of the rows, anything that ``str`` accepts.
     grid : tuple of int, optional
         ``(height, width)`` or ``(height, width, channels)`` if rows are images.
-    asked_rate : float, optional
-        The false-alarm rate that was asked for; None if a threshold was given instead.
-    tau : float, optional
-        The threshold in force: a node is anomalous if its score is at most this; negative if nothing can be declared.
-    n_reference : int, optional
-        Number of reference rows.
-    reference_rate : float, optional
-        Share of the reference rows that are touched, each judged by the others.
-    reference_low, reference_high : ndarray, one entry an attribute, optional
-        The smallest and the largest value in the reference.
+    order : ndarray of int, (d,), optional
+        Layout order of the columns: charts show them in this order. None means as they come.
+    rule : Rule, optional
+        Which rule declared rows.
+    reference_low, reference_high : ndarray, (d,), optional
+        Smallest and largest value of each column in the reference.
+    notes : tuple of str
+        Warnings such as drift.
+    tree : Tree, optional
+        The attribute tree, where the method has one.
+    node_scores : callable, optional
+        Takes row numbers, returns their scores, rows x nodes of `tree`.
     """
 
     before: NDArray[np.float64]
     after: NDArray[np.float64]
     mask: NDArray[np.bool_]
-    tree: AttributeTree
     missing: NDArray[np.bool_] | None = None
     spread: NDArray[np.float64] | None = None
+    unusual: NDArray[np.bool_] | None = None
+    p_values: NDArray[np.float64] | None = None
     row_scores: NDArray[np.float64] | None = None
-    reasons: Reasons | None = None
-    row_ids: Sequence[object] | None = None
+    kinds: NDArray[np.int8] | None = None
+    cell_evidence: NDArray[np.float64] | None = None
     names: Sequence[str] | None = None
-    node_scores: NodeScores | NDArray[np.float64] | None = None
+    row_ids: Sequence[object] | None = None
     grid: tuple[int, ...] | None = None
-    asked_rate: float | None = None
-    tau: float | None = None
-    n_reference: int | None = None
-    reference_rate: float | None = None
+    order: NDArray[np.int64] | None = None
+    rule: Rule | None = None
     reference_low: NDArray[np.float64] | None = None
     reference_high: NDArray[np.float64] | None = None
+    notes: tuple[str, ...] = ()
+    tree: Tree | None = None
+    node_scores: Callable[[NDArray[np.int64]], NDArray[np.float64]] | None = None
 
     def __post_init__(self) -> None:
-        n_rows, n_features = self.before.shape
-        reasons = self.reasons
-        by_cell = {
-            "after": self.after,
-            "mask": self.mask,
-            "missing": self.missing,
-            "spread": self.spread,
-            "explained": None if reasons is None else reasons.explained,
-        }
-        for name, array in by_cell.items():
+        for name in _BY_CELL:
+            array = getattr(self, name)
             if array is not None and array.shape != self.before.shape:
                 raise InputError(f"{name} must have the shape of before, {self.before.shape}, got {array.shape}.")
-        by_row = {
-            "row_scores": self.row_scores,
-            "row_ids": self.row_ids,
-            "explanation": None if reasons is None else reasons.explanation,
-            "as_much_evidence": None if reasons is None else reasons.as_much_evidence,
-        }
-        by_attribute = {"names": self.names, "reference_low": self.reference_low, "reference_high": self.reference_high}
-        for entries, expected, word in ((by_row, n_rows, "row"), (by_attribute, n_features, "attribute")):
-            for name, given in entries.items():
+        n_rows, n_columns = self.before.shape
+        for names, expected, word in (((*_BY_ROW, "row_ids"), n_rows, "row"), (_BY_COLUMN, n_columns, "column")):
+            for name in names:
+                given = getattr(self, name)
                 if given is not None and len(given) != expected:
                     raise InputError(f"{name} must have one entry for each {word}, {expected}, got {len(given)}.")
-        if self.tree.n_features != n_features:
-            raise InputError(f"The tree must have {n_features} attributes as before has, got {self.tree.n_features}.")
-        if self.grid is not None and (len(self.grid) not in {2, 3} or int(np.prod(self.grid)) != n_features):
+        if self.grid is not None and (len(self.grid) not in {2, 3} or int(np.prod(self.grid)) != n_columns):
             raise InputError(
-                f"grid must be (height, width) or (height, width, channels) with {n_features} entries in all, got "
+                f"grid must be (height, width) or (height, width, channels) with {n_columns} entries in all, got "
                 f"{self.grid!r}."
             )
 
     @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return len(self.before)
+    def only_missing(self) -> NDArray[np.bool_]:
+        """True where a value was missing and is not in `mask`."""
+        return np.zeros(self.mask.shape, dtype=bool) if self.missing is None else self.missing & ~self.mask
+
+    def take(self, rows: NDArray[np.int64]) -> "Findings":
+        """Return the findings of some rows."""
+        taken: dict[str, Any] = {
+            name: None if getattr(self, name) is None else getattr(self, name)[rows] for name in (*_BY_CELL, *_BY_ROW)
+        }
+        if self.row_ids is not None:
+            taken["row_ids"] = [self.row_ids[row] for row in rows]
+        scores = self.node_scores
+        if scores is not None:
+            taken["node_scores"] = lambda places: scores(rows[places])
+        return replace(self, before=self.before[rows], **taken)
 
     @property
-    def only_missing(self) -> NDArray[np.bool_]:
-        """Return True where a value was missing and not found corrupted."""
-        if self.missing is None:
-            return np.zeros(self.mask.shape, dtype=bool)
-        return np.asarray(self.missing & ~self.mask)
+    def column_names(self) -> list[str]:
+        """A name for every column: its own, its pixel, or its number."""
+        if self.names is not None:
+            return [str(name) for name in self.names]
+        if self.grid is not None:
+            return [f"pixel {', '.join(map(str, place))}" for place in np.ndindex(*self.grid)]
+        return [f"column {column}" for column in range(self.before.shape[1])]
 
-    def scores_of(self, rows: NDArray[np.int64]) -> NDArray[np.float64] | None:
-        """Return the scores of the nodes for some rows, if they are known."""
-        if self.node_scores is None:
-            return None
-        return self.node_scores(rows) if callable(self.node_scores) else np.asarray(self.node_scores)[rows]
+
+def row_runs(labels: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Find the runs of equal labels in every row; negative labels belong to no run.
+
+    Parameters
+    ----------
+    labels : ndarray of int, (n, d)
+
+    Returns
+    -------
+    rows, start, stop : ndarray of int
+        One entry a run, by row, then by start.
+
+    Examples
+    --------
+    >>> row_runs(np.array([[0, 0, 2, -1], [-1, 1, 1, 1]]))
+    (array([0, 0, 1]), array([0, 2, 1]), array([2, 3, 4]))
+    """
+    changes = labels[:, 1:] != labels[:, :-1]
+    edge = np.ones((len(labels), 1), dtype=bool)
+    first = np.hstack([edge, changes]) & (labels >= 0)
+    last = np.hstack([changes, edge]) & (labels >= 0)
+    rows, start = np.nonzero(first)
+    return rows, start, np.nonzero(last)[1] + 1
+
+
+def runs(mask: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """Return the runs of True in one row of a mask as pairs of start and stop.
+
+    Examples
+    --------
+    >>> runs(np.array([True, True, False, True]))
+    [(0, 2), (3, 4)]
+    """
+    _, start, stop = row_runs(np.where(mask, 0, -1)[None])
+    return list(zip(start.tolist(), stop.tolist(), strict=True))

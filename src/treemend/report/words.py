@@ -1,171 +1,284 @@
-"""What the numbers of a summary mean, in words.
-
-Enters: counts and rates. Leaves: sentences. The mistakes to expect follow the promise: each clean row is touched with
-the asked probability. Fresh rows share one threshold that was learnt from N reference rows, so their number varies more
-than that of independent tosses: by the factor 1 + (n - 1) / (N + 2) of a beta-binomial distribution.
-"""
+"""Sentences of the report: what was done, which rule decided and what it promises, why a row was declared."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from treemend.report.plain import counted, percent
+from treemend.report.findings import KINDS, Rule, Tree
 
-__all__ = ["headline", "promise", "sampling", "why"]
+__all__ = [
+    "KIND_WORDS",
+    "clip",
+    "clip_middle",
+    "counted",
+    "headline",
+    "name_run",
+    "percent",
+    "rule_summary",
+    "sampling_notes",
+    "strongest_node",
+    "why",
+]
+
+KIND_WORDS = {
+    "noise": "unrelated to the rest of the row",
+    "foreign": "consistent with each other but not with the rest of the row",
+    "shifted": "moved together by about the same amount",
+    "stuck": "one value repeated",
+}
+"""What each kind means, for keys and lists."""
+_SENTENCES = {
+    "noise": ("looks like noise", "look like noise", "given the rest of the row"),
+    "foreign": ("does not fit the rest of the row", "do not fit the rest of the row", "as if taken from another row"),
+    "shifted": ("is shifted", "are shifted together", "against what the rest of the row suggests"),
+    "stuck": ("is stuck", "are stuck at one value", "which clean rows like this one do not show there"),
+}
+_MOST_RUNS = 3
+_LONGEST_NAME = 40
 
 
-def headline(totals: dict[str, int], *, repaired: bool = True) -> str:
+def counted(count: int, word: str) -> str:
+    """Return a count with its word.
+
+    Examples
+    --------
+    >>> counted(1, "row"), counted(1200, "row")
+    ('1 row', '1,200 rows')
+    """
+    return f"{count:,} {word}{'s' * (count != 1)}"
+
+
+def percent(share: float) -> str:
+    """Return a share in percent, with three digits.
+
+    Examples
+    --------
+    >>> percent(0.05), percent(0.0123), percent(1 / 3)
+    ('5 %', '1.23 %', '33.3 %')
+    """
+    return f"{100 * share:.3g} %"
+
+
+def clip(text: str, length: int) -> str:
+    """Return the text, its end left out if it is long.
+
+    Examples
+    --------
+    >>> clip("temperature", 6)
+    'tempe…'
+    """
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def clip_middle(text: str, length: int) -> str:
+    """Return the text, its middle left out if it is long: a row's name ends with its number.
+
+    Examples
+    --------
+    >>> clip_middle("a_long_name.csv, line 12", 16)
+    'a_long…, line 12'
+    """
+    if len(text) <= length:
+        return text
+    tail = (length + 1) // 2 + 1
+    return text[: length - 1 - tail] + "…" + text[-tail:]
+
+
+def name_run(first: str, last: str) -> str:
+    """Name a run of columns by its first and last one."""
+    first, last = clip(first, _LONGEST_NAME), clip(last, _LONGEST_NAME)
+    return first if first == last else f"{first} to {last}"
+
+
+def headline(totals: dict[str, int], *, repaired: bool) -> str:
     """Say in one sentence what was done, or only found."""
     if totals["rows"] == 0:
-        return "There was no row to look at."
-    filled = ""
-    if totals["missing_cells"]:
-        filled = f"{counted(totals['missing_cells'], 'missing value')} {'filled in' if repaired else 'seen'}"
-    if totals["touched_rows"] == 0:
-        found = f"Nothing was found in {counted(totals['rows'], 'row')}"
-    elif not repaired:
-        found = f"Overwritten values were found in {totals['touched_rows']:,} of {counted(totals['rows'], 'row')}"
+        return "There are no rows."
+    rows, corrupted = counted(totals["rows"], "row"), totals["corrupted_rows"]
+    if corrupted == 0:
+        parts = [f"No corrupted values were found in {rows}"]
+    elif repaired:
+        parts = [f"{corrupted:,} of {rows} {'was' if corrupted == 1 else 'were'} repaired"]
     else:
-        were = "was" if totals["touched_rows"] == 1 else "were"
-        found = f"{totals['touched_rows']:,} of {counted(totals['rows'], 'row')} {were} repaired"
-    return f"{found}, {filled}." if filled else f"{found}."
+        parts = [f"Corrupted values were found in {corrupted:,} of {rows}"]
+    if totals["unusual_rows"]:
+        parts.append(f"{totals['unusual_rows']:,} flagged as unusual and left alone")
+    if totals["missing_cells"]:
+        parts.append(f"{counted(totals['missing_cells'], 'missing value')} {'filled' if repaired else 'seen'}")
+    return ", ".join(parts) + "."
 
 
-def promise(
-    n_rows: int,
-    n_touched: int,
-    *,
-    asked_rate: float | None,
-    tau: float | None,
-    n_reference: int | None,
-    reference_rate: float | None,
-) -> dict[str, Any]:
-    """Tell what the false-alarm rate means for these rows.
+def rule_summary(rule: Rule | None, n_rows: int, n_corrupted: int) -> dict[str, Any] | None:
+    """Say which rule declared rows and what it means for this table.
 
     Returns
     -------
-    dict
-        The rates, how many rows would be touched by mistake if all were clean (``expected``), how many rarely are
-        exceeded (``rarely_above``, two standard deviations), and sentences (``words``).
+    dict or None
+        The rule's fields; ``rate``, the rate in force; ``expected``, how many rows to expect by mistake, and
+        ``rarely_above``, a number of mistakes that is exceeded rarely, where known; and sentences, ``words``.
     """
+    if rule is None:
+        return None
+    rate = rule.reference_rate if rule.name == "tau" else rule.value
     told: dict[str, Any] = {
-        "asked_rate": asked_rate,
-        "tau": tau,
-        "reference_rows": n_reference,
-        "reference_rate": reference_rate,
-        "expected": None,
-        "rarely_above": None,
+        "name": rule.name,
+        "value": rule.value,
+        "rate": rate,
+        "reference_rows": rule.n_reference,
+        "reference_rate": rule.reference_rate,
+        "powerless": rule.powerless,
     }
-    rate = reference_rate if asked_rate is None else asked_rate
-    words = [_asked(asked_rate, tau)]
-    if tau is not None and tau < 0:
+    words = [_decided_by(rule)]
+    if rule.powerless:
         words.append(
-            f"{counted(n_reference or 0, 'reference row')} are too few for that promise, so nothing was declared. Give "
-            "more clean rows, a shallower tree, or ask for a higher rate."
+            f"{counted(rule.n_reference or 0, 'reference row')} are too few for this, so no row could be declared. "
+            "Give more clean rows or ask for a higher rate."
+        )
+    elif rule.name == "fdr":
+        told["expected"] = rule.value * n_corrupted
+        words.append(
+            f"{counted(n_corrupted, 'row')} {'was' if n_corrupted == 1 else 'were'} declared: expect "
+            f"{_about(told['expected'])} of them to be clean."
         )
     elif rate is not None:
         told["expected"] = rate * n_rows
-        told["rarely_above"] = _rarely_above(n_rows, rate, n_reference)
-        words.append(_compared(n_rows, n_touched, told["expected"], told["rarely_above"]))
-    if n_reference is not None and reference_rate is not None and (tau is None or tau >= 0):
+        told["rarely_above"] = _rarely_above(n_rows, rate, rule.n_reference)
+        words.append(_compared(n_rows, n_corrupted, told["expected"], told["rarely_above"]))
+    if rule.n_reference is not None and rule.reference_rate is not None and not rule.powerless:
         words.append(
-            f"The threshold comes from {counted(n_reference, 'reference row')}: each was judged by the others, and "
-            f"{percent(reference_rate)} of them were touched."
+            f"Measured on {counted(rule.n_reference, 'reference row')}, each judged without itself: "
+            f"{percent(rule.reference_rate)} of them are declared."
         )
-    return {**told, "words": [sentence for sentence in words if sentence]}
+    return {name: value for name, value in told.items() if value is not None} | {"words": words}
 
 
-def _asked(asked_rate: float | None, tau: float | None) -> str:
-    if asked_rate is not None:
-        return f"The promise: of rows that are clean, at most {percent(asked_rate)} are touched, on average."
-    if tau is not None and tau >= 0:
-        return f"No rate was asked for: each part of a row was tested at the threshold {tau:g}."
-    return ""
+def _decided_by(rule: Rule) -> str:
+    if rule.name == "rate":
+        return f"False-alarm rate {percent(rule.value)}: on average at most that share of clean rows is changed."
+    if rule.name == "fdr":
+        return (
+            f"False discovery rate {percent(rule.value)}: on average at most that share of the repaired rows was clean."
+        )
+    return f"Threshold tau = {rule.value:g}: a part of a row is anomalous if its score is at most this."
+
+
+def _about(expected: float) -> str:
+    return f"about {expected:,.0f}" if expected >= 1 else "fewer than one"
 
 
 def _rarely_above(n_rows: int, rate: float, n_reference: int | None) -> float:
+    """Return mean plus two deviations of a beta-binomial: all rows share one threshold learnt from the reference."""
     shared = 1 + (n_rows - 1) / (n_reference + 2) if n_reference else 1.0
     return rate * n_rows + 2 * math.sqrt(n_rows * rate * (1 - rate) * shared)
 
 
-def _compared(n_rows: int, n_touched: int, expected: float, rarely_above: float) -> str:
-    about = f"about {expected:,.0f}" if expected >= 1 else "fewer than one"
+def _compared(n_rows: int, n_corrupted: int, expected: float, rarely_above: float) -> str:
     if_clean = (
-        f"If all {counted(n_rows, 'row')} were clean, {about} would be touched by mistake, rarely more than "
+        f"If all {counted(n_rows, 'row')} were clean, expect {_about(expected)} by mistake, rarely more than "
         f"{math.ceil(rarely_above):,}."
     )
-    if n_touched == 0:
-        return f"{if_clean} None was."
-    if n_touched > rarely_above:
-        more = max(1, round(n_touched - expected))
-        return f"{if_clean} {n_touched:,} were: about {more:,} more than mistakes explain."
-    return f"{if_clean} {n_touched:,} were, which mistakes alone could explain: look at each before you believe it."
+    if n_corrupted == 0:
+        return f"{if_clean} None was found."
+    if n_corrupted > rarely_above:
+        more = max(1, round(n_corrupted - expected))
+        return f"{if_clean} {n_corrupted:,} were found: about {more:,} more than mistakes explain."
+    return (
+        f"{if_clean} {n_corrupted:,} {'was' if n_corrupted == 1 else 'were'} found, which mistakes alone could "
+        "explain: check each before you rely on it."
+    )
 
 
-def sampling(
-    n_rows: int,
-    n_shown: int,
-    n_features: int,
-    n_shown_features: int,
-    rows_per_cell: int,
-    features_per_cell: int,
-    *,
-    drawn: bool,
-) -> list[str]:
-    """Say what the report leaves out; ``drawn`` is False if rows are pictures too large to be drawn."""
-    notes = []
-    if n_shown < n_rows:
-        notes.append(
-            f"Counts and the map cover all {counted(n_rows, 'row')}; the list and the charts the {n_shown:,} worst."
-        )
-    if n_shown_features < n_features:
-        notes.append(
-            f"Charts show {n_shown_features:,} of {n_features:,} attributes, evenly spaced; shaded stretches are exact."
-        )
-    if not drawn:
-        notes.append(f"Rows are pictures of {n_features:,} values; pictures as large as that are not drawn.")
-    if rows_per_cell > 1 or features_per_cell > 1:
-        size = f"{counted(rows_per_cell, 'row')} x {counted(features_per_cell, 'attribute')}"
-        notes.append(f"Each cell of the map stands for {size}; the deeper its colour, the more of them were found.")
-    return notes
-
-
-def why(
-    scores: NDArray[np.float64] | None,
-    found: NDArray[np.bool_],
-    start: NDArray[np.int64],
-    stop: NDArray[np.int64],
-    names: list[str],
-    n_reference: int | None,
-) -> str:
-    """Point to the part of a row that speaks most against it.
+def why(parts: Sequence[tuple[str, str, int]], *, unusual: bool, p_value: float | None, n_reference: int | None) -> str:
+    """Say why a row was declared.
 
     Parameters
     ----------
-    scores : ndarray, one a node, or None
-    found : ndarray of bool, one an attribute, in the order of the tree
-    start, stop : ndarray of int, one a node
-    names : list of str, in the order of the tree
+    parts : sequence of (name of a run of columns, kind, number of cells)
+        Kinds other than those of `KINDS` need no sentence.
+    unusual : bool
+        Whether the row was left alone as a whole.
+    p_value : float or None
     n_reference : int or None
     """
-    if scores is None or not np.isfinite(scores).any():
+    sentences = []
+    if unusual:
+        sentences.append("The row is unusual as a whole, or too little of it is usual to tell what is wrong.")
+        sentences.append("It was left as it is.")
+    for kind in KINDS:
+        own = [(name, size) for name, of_kind, size in parts if of_kind == kind]
+        if own:
+            n_cells = sum(size for _, size in own)
+            few = len(own) <= _MOST_RUNS
+            subject = _joined([name for name, _ in own]) if few else counted(n_cells, "value")
+            one, several, rest = _SENTENCES[kind]
+            sentences.append(f"{subject} {one if n_cells == 1 else several}, {rest}.")
+    if p_value is not None and (sentences or parts):
+        sentences.append(_evidence(p_value, n_reference))
+    return " ".join(sentences)
+
+
+def _joined(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _evidence(p_value: float, n_reference: int | None) -> str:
+    if n_reference is None:
+        return f"p-value {p_value:.2g}."
+    as_much = round(p_value * (n_reference + 1)) - 1
+    if as_much > 0:
+        rows = f"{as_much:,} of {counted(n_reference, 'reference row')}"
+        return f"{rows} {'shows' if as_much == 1 else 'show'} as much evidence (p-value {p_value:.2g})."
+    extrapolated = ", extrapolated" if p_value * (n_reference + 1) < 0.999 else ""
+    return (
+        f"None of {counted(n_reference, 'reference row')} shows as much evidence (p-value {p_value:.2g}{extrapolated})."
+    )
+
+
+def strongest_node(
+    scores: NDArray[np.float64], found: NDArray[np.bool_], tree: Tree, names: list[str], n_reference: int | None
+) -> str:
+    """Point to the node of the attribute tree with the lowest score, inside what was found where possible.
+
+    Parameters
+    ----------
+    scores : ndarray, one a node
+    found : ndarray of bool, one a column, in layout order
+    tree : Tree
+    names : list of str, in layout order
+    n_reference : int or None
+    """
+    if not np.isfinite(scores).any():
         return ""
     before = np.concatenate(([0], np.cumsum(found)))
-    inside = before[stop] - before[start] == stop - start
-    candidates = inside if inside.any() else np.ones(len(scores), dtype=bool)
-    node = int(np.lexsort((start - stop, np.where(candidates & np.isfinite(scores), scores, np.inf)))[0])
-    first, last = names[start[node]], names[stop[node] - 1]
-    part = first if first == last else f"{first} to {last}"
+    inside = before[tree.stop] - before[tree.start] == tree.stop - tree.start
+    candidates = (inside if inside.any() else np.ones(len(scores), dtype=bool)) & np.isfinite(scores)
+    node = int(np.lexsort((tree.start - tree.stop, np.where(candidates, scores, np.inf)))[0])
+    part = name_run(names[tree.start[node]], names[tree.stop[node] - 1])
     if n_reference is None:
-        return f"Most unusual: {part}, with a score of {scores[node]:.3g}."
+        return f"Lowest score: {part}, {scores[node]:.3g}."
     count = round(float(scores[node]) * n_reference)
-    rows = "no reference row is" if count == 0 else f"only {counted(count, 'reference row')} {_be(count)}"
-    if count > n_reference // 10:
-        rows = f"{counted(count, 'reference row')} {_be(count)}"
-    return f"Most unusual: {part}. Of {n_reference:,}, {rows} as unusual there."
+    rows = "no reference row is" if count == 0 else f"{counted(count, 'reference row')} {'is' if count == 1 else 'are'}"
+    return f"Lowest score: {part}. Of {n_reference:,}, {rows} as far from the others there."
 
 
-def _be(count: int) -> str:
-    return "is" if count == 1 else "are"
+def sampling_notes(
+    totals: dict[str, int], shown: dict[str, int], map_cell: tuple[int, int], *, images_drawn: bool
+) -> list[str]:
+    """Say what the page leaves out; `shown` counts the rows and columns with all their values."""
+    notes = []
+    if shown["rows"] < totals["rows"]:
+        rows = counted(totals["rows"], "row")
+        notes.append(f"Counts and the map cover all {rows}; the list and the charts show {shown['rows']:,}, the worst.")
+    if shown["columns"] < totals["columns"]:
+        notes.append(
+            f"Charts show {shown['columns']:,} of {totals['columns']:,} columns, evenly spaced; shaded runs are exact."
+        )
+    if not images_drawn:
+        notes.append(f"Rows are images of {totals['columns']:,} values; images of this size are not drawn.")
+    if max(map_cell) > 1:
+        size = f"{counted(map_cell[0], 'row')} x {counted(map_cell[1], 'column')}"
+        notes.append(f"Each cell of the map stands for {size} and is shaded by the share of them that was found.")
+    return notes

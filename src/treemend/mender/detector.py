@@ -1,0 +1,329 @@
+"""The detector: what is learnt from clean rows, and what it says of others.
+
+`row_evidence` weighs every row, `Calibration` turns that into p-values, `find_sets` looks for the cells of declared
+rows. Rows with missing values are judged on what they have; rows with the same missing cells share the work.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treemend.mender.calibration import Calibration, Tails
+from treemend.mender.columns import Columns
+from treemend.mender.density import Density
+from treemend.mender.evidence import (
+    FOREIGN,
+    NOISE,
+    SHIFTED,
+    SINGLE,
+    STUCK,
+    Scan,
+    patterns,
+    prepare_scan,
+    window_evidence,
+)
+from treemend.mender.layout import Layout
+from treemend.mender.prior import run_prior
+from treemend.mender.rarity import Rarity, is_unusual
+from treemend.mender.sets import Mixture, Rules, _find_rows, _single_rows
+from treemend.mender.stuck import RepeatedValues, stuck_evidence
+from treemend.mender.windows import BLOCKS, most_cells
+from treemend.threads import for_chunks
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Labels = NDArray[np.int8]
+Booleans = NDArray[np.bool_]
+
+# Greedy cells of a row that is not declared yet; more do not change the verdict, only cost time.
+SINGLE_STEPS = 40
+NO_EVIDENCE = -1e3
+
+
+@dataclass(frozen=True)
+class Prices:
+    """What a set costs beyond the Markov prior, since no density is right; learnt on clean rows.
+
+    Attributes
+    ----------
+    single : float
+        Of the first of several single cells, in a row's statistic.
+    run : float
+        Of the first run of a set.
+    extra : (5,)
+        Of each kind of start, beyond noise.
+    """
+
+    single: float
+    run: float
+    extra: Floats
+
+
+@dataclass(frozen=True)
+class Detector:
+    """All that judging needs; no row of the reference is in it."""
+
+    layout: Layout
+    columns: Columns
+    density: Density
+    repeated: RepeatedValues
+    prices: Prices
+    tails: Tails
+    calibration: Calibration
+    rarity: Rarity
+
+    @cached_property
+    def _complete(self) -> Scan:
+        return prepare_scan(self.density, self.layout)
+
+    def scan(self, observed: Booleans) -> Scan:
+        """Return what does not depend on the row, for rows of which some cells are observed."""
+        return self._complete if observed.all() else prepare_scan(self.density, self.layout, observed)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What is known of n rows before any is declared; cells in layout order.
+
+    Attributes
+    ----------
+    values : (n, 5)
+        Log odds against clean: noise, foreign, shifted, stuck, single cells.
+    statistic : (n,)
+        The one number that is compared with the reference; higher is odder.
+    windows : (n, 3, d) bool
+        The best coarse windows for noise, foreign and shifted.
+    stuck : (n, d) bool
+        The most surprising run of equal values.
+    cells : (n, d)
+        Log odds of each cell by itself; 0 where missing.
+    log_density : (n,)
+        Of the observed cells.
+    """
+
+    values: Floats
+    statistic: Floats
+    windows: Booleans
+    stuck: Booleans
+    cells: Floats
+    log_density: Floats
+
+
+@dataclass(frozen=True)
+class Found:
+    """The sets of declared rows; cells in layout order.
+
+    Attributes
+    ----------
+    mask : (n, d) bool
+        Cells that were overwritten.
+    kinds : (n, d) int8
+        Index into `KINDS` where masked, -1 elsewhere.
+    unusual : (n,) bool
+        Declared rows that are odd as a whole and left alone: their mask is empty.
+    log_odds : (n,)
+        Of the set found against clean, also of unusual rows; 0 where nothing was declared.
+    """
+
+    mask: Booleans
+    kinds: Labels
+    unusual: Booleans
+    log_odds: Floats
+
+
+def mixture_arrays(scan: Scan) -> Mixture:
+    """Return the density as kernels read it."""
+    density = scan.density
+    return Mixture(
+        density.centre,
+        density.covariance,
+        density.precision,
+        density.log_weight,
+        density.log_det,
+        scan.constants,
+        density.tail,
+    )
+
+
+def set_rules(scan: Scan, price: float, extra: Floats) -> Rules:
+    """Return how cells lie and what sets cost; ``price`` is of the first run."""
+    d = len(scan.cells.joined)
+    prior = run_prior(d, max(0.0, price + run_prior(d)[1, 1]))
+    return Rules(scan.cells.joined, scan.cells.edges, prior, extra, most_cells(d), math.ceil(d / BLOCKS) + 1)
+
+
+def first_evidence(
+    detector: Detector, values: Floats, rows: Floats, log_slope: Floats, n_jobs: int | None = None
+) -> Evidence:
+    """Weigh windows and stuck values; single cells are counted one by one, nothing is scaled."""
+    n, d = rows.shape
+    found = Evidence(
+        np.full((n, 5), NO_EVIDENCE),
+        np.zeros(n),
+        np.zeros((n, 3, d), bool),
+        np.zeros((n, d), bool),
+        np.zeros((n, d)),
+        np.zeros(n),
+    )
+    laid = values[:, detector.layout.order]
+    for observed, members in patterns(rows):
+        if observed.sum() < 2:
+            continue
+        scan, block = detector.scan(observed), np.ix_(members, np.flatnonzero(observed))
+        seen = np.ascontiguousarray(rows[block])
+        weighed = window_evidence(scan, seen, np.ascontiguousarray(log_slope[block]), n_jobs)
+        found.values[members, :3] = np.maximum(weighed.values, NO_EVIDENCE)
+        found.log_density[members] = weighed.log_density
+        found.cells[block] = weighed.cells
+        place = np.flatnonzero(observed)
+        for kind in range(3):
+            for window in np.unique(weighed.window[:, kind]):
+                which = members[weighed.window[:, kind] == window]
+                if window >= 0:
+                    found.windows[np.ix_(which, [kind], place[scan.windows.cells(window)])] = True
+        mix = mixture_arrays(scan)
+        odd, mask = stuck_evidence(scan, mix, detector.repeated, observed, laid[block], seen, n_jobs)
+        found.values[members, STUCK] = odd
+        found.stuck[block] = mask
+    return found
+
+
+def row_evidence(
+    detector: Detector, values: Floats, rows: Floats, log_slope: Floats, n_jobs: int | None = None
+) -> Evidence:
+    """Weigh rows.
+
+    Parameters
+    ----------
+    detector : Detector
+    values : (n, d)
+        User's units and column order; NaN where missing.
+    rows, log_slope : (n, d)
+        What ``detector.columns.to_rows(values)`` returns.
+    n_jobs : int, optional
+        Threads. Neither they nor the other rows change a row's evidence by a bit.
+    """
+    return scaled_evidence(detector, first_evidence(detector, values, rows, log_slope, n_jobs), rows, log_slope, n_jobs)
+
+
+def scaled_evidence(
+    detector: Detector, found: Evidence, rows: Floats, log_slope: Floats, n_jobs: int | None = None
+) -> Evidence:
+    """Add greedy single cells at the detector's prices, and the statistic on the scale of its tails."""
+    evidence = found.values.copy()
+    evidence[:, SINGLE] = single_evidence(detector, found, rows, log_slope, n_jobs)
+    return replace(found, values=evidence, statistic=detector.tails.statistic(evidence))
+
+
+def single_evidence(
+    detector: Detector, found: Evidence, rows: Floats, log_slope: Floats, n_jobs: int | None = None
+) -> Floats:
+    """Return the log odds (n,) of single cells; negative where not even one gains."""
+    evidence = np.full(len(rows), NO_EVIDENCE)
+    for observed, members in patterns(rows):
+        if observed.sum() < 2:
+            continue
+        scan, place = detector.scan(observed), np.flatnonzero(observed)
+        rules = set_rules(scan, detector.prices.single, detector.prices.extra)
+        best = found.cells[np.ix_(members, place)].max(axis=1) + rules.prior[1, 1]
+        evidence[members] = best
+        members = members[best > 0]
+        mix, block = mixture_arrays(scan), np.ix_(members, place)
+        seen, slope = np.ascontiguousarray(rows[block]), np.ascontiguousarray(log_slope[block])
+        windows = np.ascontiguousarray(found.windows[members, NOISE][:, place]).astype(np.int8)
+        grown = np.zeros(len(members))
+
+        def task(part: slice) -> None:
+            _single_rows(mix, rules, seen[part], slope[part], windows[part], SINGLE_STEPS, grown[part])
+
+        for_chunks(task, len(members), SINGLE_STEPS * len(place) ** 2, n_jobs)
+        evidence[members] = grown
+    return evidence
+
+
+def find_sets(
+    detector: Detector,
+    rows: Floats,
+    log_slope: Floats,
+    evidence: Evidence,
+    declared: Booleans,
+    n_jobs: int | None = None,
+) -> Found:
+    """Find the overwritten cells of declared rows.
+
+    Parameters
+    ----------
+    detector : Detector
+    rows, log_slope : (n, d)
+        What ``detector.columns.to_rows(values)`` returns.
+    evidence : Evidence
+        What `row_evidence` returns.
+    declared : (n,) bool
+        Which rows to look into.
+    n_jobs : int, optional
+        Threads.
+    """
+    n, d = rows.shape
+    found = Found(np.zeros((n, d), bool), np.full((n, d), -1, np.int8), np.zeros(n, bool), np.zeros(n))
+    chosen = np.flatnonzero(declared)
+    leading = detector.tails.leading(evidence.values)
+    for observed, members in patterns(rows[chosen]):
+        members = chosen[members]
+        place = np.flatnonzero(observed)
+        if len(place) < 2:
+            found.unusual[members] = True
+            continue
+        scan = detector.scan(observed)
+        block = np.ix_(members, place)
+        starts = np.concatenate([evidence.windows[members], evidence.stuck[members][:, None]], axis=1)[:, :, place]
+        tried = starts_to_try(leading[members], starts)
+        labels, odds = search_rows(
+            scan,
+            set_rules(scan, detector.prices.run, detector.prices.extra),
+            np.ascontiguousarray(rows[block]),
+            np.ascontiguousarray(log_slope[block]),
+            starts,
+            tried,
+            n_jobs,
+        )
+        unusual = is_unusual(detector.rarity, mixture_arrays(scan), np.ascontiguousarray(rows[block]), labels, odds)
+        found.log_odds[members] = odds
+        found.unusual[members] = unusual
+        labels[unusual] = -1
+        found.kinds[block] = labels
+        found.mask[block] = labels >= 0
+    return found
+
+
+def starts_to_try(leading: Integers, starts: Booleans) -> Booleans:
+    """Say which starts are tried: the stuck run alone where it is the oddest thing, else all others."""
+    stuck = leading == STUCK
+    tried = np.repeat(~stuck[:, None], 5, axis=1)
+    tried[:, STUCK] = stuck
+    for kind in (NOISE, FOREIGN, SHIFTED, STUCK):
+        tried[:, kind] &= starts[:, kind].any(axis=1)
+    return tried
+
+
+def search_rows(
+    scan: Scan,
+    rules: Rules,
+    rows: Floats,
+    log_slope: Floats,
+    starts: Booleans,
+    tried: Booleans,
+    n_jobs: int | None,
+) -> tuple[Labels, Floats]:
+    """Return the labels (n, d) and log odds (n,) of the best set of each row."""
+    n, d = rows.shape
+    labels, odds = np.full((n, d), -1, np.int8), np.zeros(n)
+    mix, begin = mixture_arrays(scan), np.ascontiguousarray(starts).astype(np.int8)
+
+    def task(part: slice) -> None:
+        _find_rows(mix, rules, rows[part], log_slope[part], begin[part], tried[part], labels[part], odds[part])
+
+    for_chunks(task, n, 10 * d**3, n_jobs)
+    return labels, odds

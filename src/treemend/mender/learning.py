@@ -1,0 +1,253 @@
+"""Learning a detector from clean rows, every row judged by a model that has not seen it.
+
+Up to `MOST_CROSS_FITTED` rows, five models, each of four fifths of the rows with its own ranges, judge the fifth that
+is left. Beyond, one model of `MOST_LEARNT` rows is enough, and up to `MOST_JUDGED` rows that it has not seen are judged.
+What scales evidence (prices, tails) is learnt, for the rows of a fold, on the other folds.
+"""
+
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treemend.mender.calibration import Calibration, Tails, learn_tails
+from treemend.mender.columns import Columns, column_widths, learn_columns
+from treemend.mender.density import Density, Shape, choose_shape, learn_density
+from treemend.mender.detector import (
+    Detector,
+    Evidence,
+    Prices,
+    find_sets,
+    first_evidence,
+    mixture_arrays,
+    scaled_evidence,
+    single_evidence,
+)
+from treemend.mender.evidence import FOREIGN, NOISE, SHIFTED, SINGLE, patterns
+from treemend.mender.layout import Layout
+from treemend.mender.rarity import Rarity, rest_scores
+from treemend.mender.sets import component_of
+from treemend.mender.stuck import RepeatedValues, learn_repeated_values
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Booleans = NDArray[np.bool_]
+
+FOLDS = 5
+MOST_CROSS_FITTED = 5000
+MOST_LEARNT = 4000
+MOST_JUDGED = 4000
+# A price is never below this many nats, and otherwise what this share of clean rows does not exceed.
+LEAST_PRICE = 3.0
+SINGLE_QUANTILE, RUN_QUANTILE = 0.8, 0.95
+# Reference rows up to this upper share of the statistics are looked into, as declared rows are.
+LOOKED_INTO = 0.15
+
+
+@dataclass(frozen=True)
+class CrossFit:
+    """How the reference rows were judged by models that have not seen them; n reference rows.
+
+    Attributes
+    ----------
+    fold : (n,) int
+        Number of the detector in ``detectors`` that has not seen a row; -1 for rows that were not judged.
+    detectors : tuple of Detector
+        One a fold, each with its own columns, density, prices and tails, and the common calibration.
+    evidence : Evidence
+        Of all rows, each by the detector of its fold; no evidence for rows that were not judged.
+    """
+
+    fold: Integers
+    detectors: tuple[Detector, ...]
+    evidence: Evidence
+
+    def p_values(self) -> Floats:
+        """Return the p-value of each reference row among the others; 1 for rows that were not judged."""
+        p = np.ones(len(self.fold))
+        judged = self.fold >= 0
+        if judged.any():
+            p[judged] = self.detectors[0].calibration.p_values(self.evidence.statistic[judged], own=True)
+        return p
+
+
+def learn_detector(
+    values: Floats, layout: Layout, seed: int = 0, n_jobs: int | None = None
+) -> tuple[Detector, CrossFit]:
+    """Learn a detector.
+
+    Parameters
+    ----------
+    values : (n, d)
+        Clean rows in the user's units and column order.
+    layout : Layout
+    seed : int
+        Of the clusters, the folds and the stretches left out.
+    n_jobs : int, optional
+        Threads.
+
+    Returns
+    -------
+    Detector
+        For rows that are not in ``values``.
+    CrossFit
+        For those that are.
+    """
+    n = len(values)
+    shuffled = np.random.default_rng(seed).permutation(n)
+    crossed = n <= MOST_CROSS_FITTED
+    learning = np.arange(n) if crossed else np.sort(shuffled[:MOST_LEARNT])
+    widths = column_widths(values)
+    shape = _shape(values[learning], layout, widths, seed)
+    final = _learn_model(values[learning], layout, widths, shape, seed)
+    if crossed:
+        fold = shuffled % min(FOLDS, n)
+        folds = (
+            [_learn_model(values[fold != f], layout, widths, shape, seed) for f in range(min(FOLDS, n))]
+            if n > 1
+            else []
+        )
+        fold = fold if n > 1 else np.full(n, -1)
+    else:
+        fold = np.full(n, -1)
+        judged = shuffled[MOST_LEARNT:][:MOST_JUDGED]
+        fold[judged] = np.arange(len(judged)) % FOLDS
+        folds = [final] * FOLDS
+    evidence = no_evidence(n, values.shape[1])
+    for f, model in enumerate(folds):
+        own = np.flatnonzero(fold == f)
+        put_evidence(evidence, own, first_evidence(model, values[own], *model.columns.to_rows(values[own]), n_jobs))
+    return _calibrated(values, final, folds, fold, evidence, seed, n_jobs)
+
+
+def no_evidence(n: int, d: int) -> Evidence:
+    """Return the evidence of rows that were not judged."""
+    return Evidence(
+        np.full((n, 5), -1e3),
+        np.full(n, -np.inf),
+        np.zeros((n, 3, d), bool),
+        np.zeros((n, d), bool),
+        np.zeros((n, d)),
+        np.zeros(n),
+    )
+
+
+def put_evidence(evidence: Evidence, rows: Integers, found: Evidence) -> None:
+    """Write the evidence of some rows into that of all."""
+    for field in fields(Evidence):
+        getattr(evidence, field.name)[rows] = getattr(found, field.name)
+
+
+def take_evidence(evidence: Evidence, rows: Any) -> Evidence:
+    """Return the evidence of some rows."""
+    return Evidence(*(getattr(evidence, field.name)[rows] for field in fields(Evidence)))
+
+
+def _shape(values: Floats, layout: Layout, widths: Floats, seed: int) -> Shape:
+    return choose_shape(learn_columns(values, layout.order, widths).to_rows(values)[0], seed)
+
+
+def _learn_model(values: Floats, layout: Layout, widths: Floats, shape: Shape, seed: int) -> Detector:
+    """Learn columns, density and repeated values; what is calibrated comes later."""
+    columns: Columns = learn_columns(values, layout.order, widths)
+    rows, log_slope = columns.to_rows(values)
+    density: Density = learn_density(rows, shape, seed)
+    nothing = Prices(0.0, 0.0, np.zeros(5))
+    empty = RepeatedValues(np.empty((0, 0)), np.empty((0, 0, 0)), np.empty(0), 0.0)
+    model = Detector(
+        layout,
+        columns,
+        density,
+        empty,
+        nothing,
+        Tails(np.zeros(5), np.ones(5)),
+        Calibration(np.empty(0)),
+        Rarity(np.empty(0)),
+    )
+    component = np.zeros(len(values), np.int64)
+    for observed, members in patterns(rows):
+        if observed.any():
+            seen = np.ascontiguousarray(rows[np.ix_(members, np.flatnonzero(observed))])
+            component_of(mixture_arrays(model.scan(observed)), seen, found := np.empty(len(members), np.int64))
+            component[members] = found
+    repeated = learn_repeated_values(values[:, layout.order], component, len(density.log_weight))
+    return replace(model, repeated=repeated)
+
+
+def learn_prices(evidence: Evidence) -> Prices:
+    """Learn from clean rows what sets cost."""
+    first = evidence.cells.max(axis=1)
+
+    def price(clean: Floats, share: float) -> float:
+        return max(LEAST_PRICE, float(np.quantile(clean, share)))
+
+    run = price(np.maximum(first, evidence.values[:, NOISE]), RUN_QUANTILE)
+    extra = np.zeros(5)
+    for kind in (FOREIGN, SHIFTED):
+        extra[kind] = max(0.0, price(evidence.values[:, kind], RUN_QUANTILE) - run)
+    return Prices(price(first, SINGLE_QUANTILE), run, extra)
+
+
+def _calibrated(
+    values: Floats,
+    final: Detector,
+    folds: list[Detector],
+    fold: Integers,
+    evidence: Evidence,
+    seed: int,
+    n_jobs: int | None,
+) -> tuple[Detector, CrossFit]:
+    judged = fold >= 0
+    if not judged.any():
+        return final, CrossFit(fold, (), evidence)
+    folds = [replace(model, prices=learn_prices(_others(evidence, fold, f))) for f, model in enumerate(folds)]
+    for f, model in enumerate(folds):
+        own = np.flatnonzero(fold == f)
+        rows, log_slope = model.columns.to_rows(values[own])
+        evidence.values[own, SINGLE] = single_evidence(model, take_evidence(evidence, own), rows, log_slope, n_jobs)
+    folds = [replace(model, tails=learn_tails(_others(evidence, fold, f).values)) for f, model in enumerate(folds)]
+    rests = np.empty(len(fold))
+    rng = np.random.default_rng(seed)
+    for f, model in enumerate(folds):
+        own = np.flatnonzero(fold == f)
+        evidence.statistic[own] = model.tails.statistic(evidence.values[own])
+        rests[own] = _clean_rests(model, values[own], rng)
+    rarity = Rarity(np.sort(rests[judged]))
+    folds = [replace(model, rarity=rarity) for model in folds]
+    counted = evidence.statistic.copy()
+    top = judged & (counted >= np.quantile(counted[judged], 1 - LOOKED_INTO))
+    for f, model in enumerate(folds):
+        own = np.flatnonzero(top & (fold == f))
+        rows, log_slope = model.columns.to_rows(values[own])
+        found = find_sets(model, rows, log_slope, take_evidence(evidence, own), np.ones(len(own), bool), n_jobs)
+        counted[own[found.unusual]] = -np.inf
+    clean = take_evidence(evidence, judged)
+    calibration = Calibration(np.sort(counted[judged]))
+    final = replace(
+        final, prices=learn_prices(clean), tails=learn_tails(clean.values), calibration=calibration, rarity=rarity
+    )
+    return final, CrossFit(fold, tuple(replace(model, calibration=calibration) for model in folds), evidence)
+
+
+def _others(evidence: Evidence, fold: Integers, out: int) -> Evidence:
+    others = (fold >= 0) & (fold != out)
+    return take_evidence(evidence, others if others.any() else fold >= 0)
+
+
+def _clean_rests(model: Detector, values: Floats, rng: np.random.Generator) -> Floats:
+    """Return the rest scores of clean rows with a random stretch of their observed cells left out."""
+    rows = model.columns.to_rows(values)[0]
+    scores = np.zeros(len(rows))
+    share, place = rng.uniform(0.1, 0.5, len(rows)), rng.random(len(rows))
+    for observed, members in patterns(rows):
+        d = int(observed.sum())
+        if d < 2:
+            continue
+        width = np.maximum(1, np.round(share[members] * d)).astype(np.int64)
+        start = (place[members] * (d - width + 1)).astype(np.int64)[:, None]
+        cell = np.arange(d)
+        out = (cell >= start) & (cell < start + width[:, None])
+        seen = np.ascontiguousarray(rows[np.ix_(members, np.flatnonzero(observed))])
+        scores[members] = rest_scores(mixture_arrays(model.scan(observed)), seen, out)
+    return scores

@@ -1,0 +1,146 @@
+"""Which stretches of a row are tried first: runs of sixteenths of a sequence, squares of a grid.
+
+Windows are grouped in chains of nested ones, so that one triangular factor serves all windows of a chain. They are
+coarse on purpose: `sets` moves the borders, and only in declared rows.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treemend.mender.layout import Layout
+
+Integers = NDArray[np.int64]
+Booleans = NDArray[np.bool_]
+Chain = tuple[Integers, Integers]
+
+BLOCKS = 16
+STEPS_OF_A_GRID = 8
+NARROWEST_GRID = 4
+# A stretch that covers more of a row than this would better be called the clean part.
+WIDEST = 0.6
+
+
+@dataclass(frozen=True)
+class Cells:
+    """How the observed cells of a row lie; d of them.
+
+    Attributes
+    ----------
+    joined : (d,) bool
+        Whether a cell continues the run of the cell before it: not the first one, and not across a group's border.
+        Missing cells do not interrupt a run.
+    line, column : (d,) int
+        Place of each cell on its grid; a sequence has one line.
+    height, width : int
+        Of the grid; 1 and the number of cells for a sequence.
+    edges : (number of edges,) int
+        Places where coarse runs begin and end.
+    """
+
+    joined: Booleans
+    line: Integers
+    column: Integers
+    height: int
+    width: int
+    edges: Integers
+
+
+@dataclass(frozen=True)
+class Windows:
+    """V windows in C chains; a window is the first ``size`` cells of its chain's part of ``order``."""
+
+    order: Integers
+    chain_start: Integers  # C + 1, into order
+    window_start: Integers  # C + 1, into size
+    size: Integers  # V
+
+    def cells(self, window: int) -> Integers:
+        """Return the cells of a window."""
+        chain = int(np.searchsorted(self.window_start, window, side="right")) - 1
+        start = self.chain_start[chain]
+        return self.order[start : start + self.size[window]]
+
+
+def lay_cells(layout: Layout, observed: Booleans | None = None) -> Cells:
+    """Describe how cells lie.
+
+    Parameters
+    ----------
+    layout : Layout
+    observed : (d,) bool, optional
+        Which places of the layout are there; all by default.
+    """
+    place = np.arange(len(layout.order)) if observed is None else np.flatnonzero(observed)
+    n = len(place)
+    joined = np.arange(n) > 0
+    if layout.grid is not None and min(layout.grid[:2]) >= NARROWEST_GRID:
+        height, width, channels = layout.grid
+        line, column = np.divmod(place // channels, width)
+        return Cells(joined, line, column, height, width, np.array([0, n]))
+    edges = np.round(np.linspace(0, n, min(BLOCKS, n) + 1)).astype(np.int64)
+    if layout.groups is not None:
+        group = layout.groups[place]
+        joined[1:] = group[1:] == group[:-1]
+        edges = np.concatenate([edges, np.flatnonzero(~joined)])
+    return Cells(joined, np.zeros(n, np.int64), np.arange(n), 1, n, np.unique(edges))
+
+
+def lay_windows(cells: Cells) -> Windows:
+    """Lay the windows over the cells of a row.
+
+    Examples
+    --------
+    >>> windows = lay_windows(lay_cells(Layout(np.arange(4))))
+    >>> [windows.cells(v).tolist() for v in range(len(windows.size))]
+    [[0], [0, 1], [1], [1, 2], [2], [2, 3], [3]]
+    """
+    chains = _runs(cells) if cells.height == 1 else _squares(cells)
+    nothing = np.empty(0, np.int64)
+    return Windows(
+        order=np.concatenate([nothing, *(order for order, _ in chains)]),
+        chain_start=np.cumsum([0, *(len(order) for order, _ in chains)]),
+        window_start=np.cumsum([0, *(len(ends) for _, ends in chains)]),
+        size=np.concatenate([nothing, *(ends for _, ends in chains)]),
+    )
+
+
+def most_cells(n: int) -> int:
+    """Return how many of ``n`` cells a window may have; something must be left outside."""
+    return min(n - 1, max(1, int(WIDEST * n)))
+
+
+def grid_step(cells: Cells) -> int:
+    """Return the distance of the lattice on which squares of a grid stand."""
+    return max(1, round(min(cells.height, cells.width) / STEPS_OF_A_GRID))
+
+
+def _runs(cells: Cells) -> list[Chain]:
+    """One chain for each edge at which a run may start."""
+    n = len(cells.joined)
+    borders = np.append(np.flatnonzero(~cells.joined), n)
+    chains = []
+    for start in cells.edges[:-1]:
+        stop = min(borders[borders > start][0], start + most_cells(n))
+        ends = cells.edges[(cells.edges > start) & (cells.edges <= stop)] - start
+        if len(ends):
+            chains.append((np.arange(start, start + ends[-1]), ends))
+    return chains
+
+
+def _squares(cells: Cells) -> list[Chain]:
+    """Squares that grow from their top left corner, for each corner of the lattice."""
+    step, most = grid_step(cells), most_cells(len(cells.joined))
+    chains = []
+    for top in range(0, cells.height, step):
+        for left in range(0, cells.width, step):
+            reach = np.maximum(cells.line - top, cells.column - left)
+            inside = np.flatnonzero((cells.line >= top) & (cells.column >= left))
+            inside = inside[np.argsort(reach[inside], kind="stable")]
+            sides = np.arange(2 * step, min(cells.height - top, cells.width - left) + 1, step)
+            ends = np.unique(np.searchsorted(reach[inside], sides))
+            ends = ends[(ends > 0) & (ends <= most)]
+            if len(ends):
+                chains.append((inside[: ends[-1]], ends))
+    return chains

@@ -1,0 +1,453 @@
+"""`TCS`, the published method as a scikit-learn estimator: checks, tables in and out; `pipeline` has the method."""
+
+import os
+import warnings
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, OutlierMixin, TransformerMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from treemend import tables
+from treemend.exceptions import InputError
+from treemend.model_file import write_model
+from treemend.params import check_count, check_names
+from treemend.report.findings import Findings, Rule
+from treemend.result import Result
+from treemend.tcs.pipeline import TCSModel, TCSParams, declare, fit_model, mend_rows, node_counts, score_rows
+from treemend.tcs.tree import AttributeTree
+
+__all__ = ["TCS"]
+
+_DEFAULT_RATE = 0.05
+
+
+class TCS(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstimator):
+    """The published method: a binary tree over the columns, a test at each node, a search, one donor a gap.
+
+    Columns are taken in the order and the units in which they come: scale them to a common range first. For pictures
+    and other layouts, permute the columns, see `treemend.tcs.grid_order`.
+
+    Parameters
+    ----------
+    tau : float, optional
+        A node is anomalous if at most this share of the reference rows is as unusual there: the false-alarm rate of a
+        single test. Give it or ``false_alarm_rate``, not both.
+    false_alarm_rate : float, optional
+        Share of clean rows in which the search may declare something. The threshold is the largest ``tau`` up to which
+        the reference rows, each judged by the others, keep to it. 0.05 if ``tau`` is not given either.
+    alpha : float, default=0.75
+        Share of a node's columns that count in a distance, the closest ones. Below 1, a few foreign values do not make
+        a node unusual, which localises better; 1 is the Euclidean distance.
+    depth : int, default=4
+        Depth of the attribute tree.
+    n_neighbors : int, default=8
+        K: a row is as unusual as its K-th nearest reference row is far; also the number of donors to choose among.
+    imputation : {"map", "nearest"}, default="map"
+        Of the K reference rows nearest on the sibling of a declared node, take the one that is most usual at the
+        parent ("map", the paper's TCS-MAP), or the nearest one ("nearest", TCS-NN).
+    root_rule : {"continue", "stop"}, default="continue"
+        What the search does where the root and both its children are anomalous: go on into both children, as the
+        paper's false-alarm analysis needs it, or stop, as its listing says.
+    passthrough : sequence of column names, default=()
+        Columns of data frames that are not looked at (ids, timestamps). They may be of any type and come back untouched
+        in the repaired table. The reference must have them, suspect tables may.
+    n_jobs : int, optional
+        Number of threads. None takes every core this process may use, or one inside a joblib or Dask worker; -1 takes
+        every core.
+
+    Attributes
+    ----------
+    tree_ : AttributeTree
+        The attribute tree, as flat arrays.
+    tau_ : float
+        The threshold in force. -1 if the reference is too small for the rate that was asked: nothing is declared then.
+    reference_rate_ : float
+        Share of the reference rows, each judged by the others, in which the search declares something.
+    offset_ : float
+        Boundary of `score_samples` between corrupted and clean rows.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of str
+        Column names, if the reference had them.
+
+    See Also
+    --------
+    treemend.Mender : The method to use on data of your own; finds much more, needs no layout of intervals.
+    treemend.tcs.false_alarms : The model of the false-alarm rate.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from treemend import TCS
+    >>> rng = np.random.default_rng(0)
+    >>> def waves(n):
+    ...     phase, height = rng.uniform(0, 6, (n, 1)), rng.uniform(1, 2, (n, 1))
+    ...     return height * np.sin(np.linspace(0, 6, 32) + phase)
+    >>> tcs = TCS(false_alarm_rate=0.1).fit(waves(500))
+    >>> suspect = waves(3)
+    >>> suspect[1, 8:16] = rng.uniform(-2, 2, 8)
+    >>> result = tcs.mend(suspect)
+    >>> result.corrupted
+    array([False,  True, False])
+    >>> np.flatnonzero(result.mask[1])
+    array([ 8,  9, 10, 11, 12, 13, 14, 15])
+    """
+
+    model_type = TCSModel
+
+    _model: TCSModel
+
+    def __init__(
+        self,
+        *,
+        tau: float | None = None,
+        false_alarm_rate: float | None = None,
+        alpha: float = 0.75,
+        depth: int = 4,
+        n_neighbors: int = 8,
+        imputation: str = "map",
+        root_rule: str = "continue",
+        passthrough: Sequence[Any] = (),
+        n_jobs: int | None = None,
+    ) -> None:
+        self.tau = tau
+        self.false_alarm_rate = false_alarm_rate
+        self.alpha = alpha
+        self.depth = depth
+        self.n_neighbors = n_neighbors
+        self.imputation = imputation
+        self.root_rule = root_rule
+        self.passthrough = passthrough
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn from clean rows what is usual.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Clean reference rows, at least ``n_neighbors + 2`` of them, finite.
+        y : ignored
+            For scikit-learn's pipelines.
+
+        Returns
+        -------
+        TCS
+            The estimator itself.
+
+        Raises
+        ------
+        ParameterError
+            If a parameter is out of range.
+        InputError
+            If the rows hold NaN or infinity, are too few, or are not numbers.
+
+        Warns
+        -----
+        UserWarning
+            If the rows are too few for ``false_alarm_rate``, so that nothing will be declared.
+        """
+        del y
+        params = self._check_params()
+        table = tables.read_columns(self, X, reset=True)
+        tables.check_finite(table.values, table.names, "reference", "fit on the complete rows only")
+        tables.check_range(table.values, table.names)
+        if len(table.values) < params.n_neighbors + 2:
+            raise InputError(
+                f"The reference must have at least n_neighbors + 2 = {params.n_neighbors + 2} rows, got n_samples = "
+                f"{len(table.values)}. Give more clean rows, or lower n_neighbors."
+            )
+        self._model = fit_model(table.values, params, n_jobs=self.n_jobs)
+        if self._model.tau < 0:
+            warnings.warn(
+                f"{len(table.values)} reference rows are too few to promise a false-alarm rate of "
+                f"{params.false_alarm_rate:g}: nothing will be declared. Give more clean rows, or a higher rate.",
+                UserWarning,
+                stacklevel=2,
+            )
+        return self
+
+    @property
+    def tree_(self) -> AttributeTree:
+        """The attribute tree, as flat arrays."""
+        return self._fitted().tree
+
+    @property
+    def tau_(self) -> float:
+        """The threshold in force; -1 if nothing can be declared at the rate that was asked."""
+        return self._fitted().tau
+
+    @property
+    def reference_rate_(self) -> float:
+        """Share of the reference rows, each judged by the others, in which the search declares something."""
+        return self._fitted().reference_rate
+
+    @property
+    def offset_(self) -> float:
+        """Boundary of `score_samples`: half a reference row above ``tau_``, since a row at ``tau_`` is corrupted."""
+        model = self._fitted()
+        return (model.level + 0.5) / len(model.rows)
+
+    def mend(self, X: Any) -> Result:
+        """Find and replace what was overwritten, and fill what is missing.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Suspect rows; NaN where a value is known to be missing.
+
+        Returns
+        -------
+        Result
+            ``repaired`` and ``mask`` in the kind of table that came, ``corrupted`` one flag a row, and more.
+        """
+        return self._mend(self._suspects(X), None)
+
+    def fit_mend(self, X: Any, y: Any = None) -> Result:
+        """Learn from rows and mend them, each judged and repaired by the others.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Reference rows.
+        y : ignored
+            For scikit-learn's pipelines.
+
+        Returns
+        -------
+        Result
+            As from `mend`.
+        """
+        table = self.fit(X, y)._suspects(X)
+        return self._mend(table, np.arange(len(table.values)))
+
+    def transform(self, X: Any) -> NDArray[np.floating[Any]]:
+        """Return the repaired rows.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Suspect rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+            Without the columns that are passed through.
+        """
+        return self._as_array(self.mend(X))
+
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> NDArray[np.floating[Any]]:
+        """Learn from rows and return them repaired, each judged and repaired by the others.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Reference rows.
+        y : ignored
+            For scikit-learn's pipelines.
+        **fit_params : ignored
+            For scikit-learn's pipelines.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+            Without the columns that are passed through.
+        """
+        del fit_params
+        return self._as_array(self.fit_mend(X, y))
+
+    def fit_predict(self, X: Any, y: Any = None, **fit_params: Any) -> NDArray[np.int64]:
+        """Learn from rows and say which are corrupted, each judged by the others.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Reference rows.
+        y : ignored
+            For scikit-learn's pipelines.
+        **fit_params : ignored
+            For scikit-learn's pipelines.
+
+        Returns
+        -------
+        ndarray of int of shape (n_samples,)
+            -1 for corrupted rows, +1 for the others.
+        """
+        del fit_params
+        return np.where(self.fit_mend(X, y).corrupted, -1, 1)
+
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """Say which rows are corrupted.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Suspect rows.
+
+        Returns
+        -------
+        ndarray of int of shape (n_samples,)
+            -1 for corrupted rows, +1 for the others.
+        """
+        rows = self._suspects(X).values
+        return np.where(declare(self._model, rows, n_jobs=self.n_jobs).any(axis=1), -1, 1)
+
+    def score_nodes(self, X: Any) -> NDArray[np.float64]:
+        """Return the score of every node: the share of reference rows that are at least as unusual there.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Suspect rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_nodes)
+            Between 0, as unusual as can be, and 1. Nodes are numbered as in ``tree_``.
+        """
+        rows = self._suspects(X).values
+        return node_counts(self._model, rows, n_jobs=self.n_jobs) / len(self._model.rows)
+
+    def score_samples(self, X: Any) -> NDArray[np.float64]:
+        """Return how clean each row is: the ``tau`` nearest to the one in force at which its result changes.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Suspect rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Higher is cleaner; at most ``tau_`` for corrupted rows.
+        """
+        return score_rows(self._model, self._suspects(X).values, n_jobs=self.n_jobs)
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Return `score_samples` minus ``offset_``.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Suspect rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Below 0 exactly where `predict` says -1.
+        """
+        return self.score_samples(X) - self.offset_
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted estimator to a model file, which `treemend.load` reads.
+
+        Parameters
+        ----------
+        path : path
+            Where to; an existing file is replaced, completely or not at all. The usual ending is ``.safetensors``.
+        """
+        from treemend import __version__
+
+        model = self._fitted()
+        names = getattr(self, "feature_names_in_", None)
+        write_model(
+            path,
+            written_by=__version__,
+            estimator=type(self).__name__,
+            parameters=self.get_params(deep=False),
+            names=None if names is None else tuple(names),
+            model=model,
+        )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_model")
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def _fitted(self) -> TCSModel:
+        check_is_fitted(self)
+        return self._model
+
+    def _check_params(self) -> TCSParams:
+        check_names("passthrough", self.passthrough)
+        if self.n_jobs != -1:
+            check_count("n_jobs", self.n_jobs, least=1, also=(None, -1))
+        given = {
+            name: value for name, value in self.get_params(deep=False).items() if name in TCSParams.__annotations__
+        }
+        if self.tau is None and self.false_alarm_rate is None:
+            given["false_alarm_rate"] = _DEFAULT_RATE
+        params = TCSParams(**given)
+        params.validate()
+        return params
+
+    def _suspects(self, X: Any) -> tables.Table:
+        """Read suspect rows, and refuse what cannot be judged."""
+        check_is_fitted(self)
+        table = tables.read_columns(self, X, reset=False)
+        tables.check_not_infinite(table.values, table.names, "suspect")
+        return table
+
+    def _mend(self, table: tables.Table, left_out: NDArray[np.int64] | None) -> Result:
+        """Mend rows; ``left_out`` says which reference row each of them is."""
+        model, rows = self._model, table.values
+        mask, filled = mend_rows(model, rows, left_out=left_out, n_jobs=self.n_jobs)
+        missing = np.isnan(rows)
+        findings = Findings(
+            before=rows,
+            after=filled,
+            mask=mask,
+            missing=missing,
+            names=table.names,
+            row_ids=table.row_ids,
+            rule=self._rule(),
+            reference_low=model.rows.min(axis=0),
+            reference_high=model.rows.max(axis=0),
+            tree=model.tree,
+            node_scores=partial(_node_scores, model, rows, left_out, self.n_jobs),
+        )
+        return Result(
+            repaired=table.rebuilt(filled, mask | missing),
+            mask=table.like(mask),
+            corrupted=np.asarray(mask.any(axis=1)),
+            unusual=np.zeros(len(rows), dtype=np.bool_),
+            p_values=None,
+            missing=table.like(missing),
+            spread=None,
+            draws=[],
+            _findings=findings,
+        )
+
+    def _rule(self) -> Rule:
+        model = self._model
+        rate = model.params.false_alarm_rate
+        return Rule(
+            name="tau" if rate is None else "rate",
+            value=model.tau if rate is None else rate,
+            n_reference=len(model.rows),
+            reference_rate=model.reference_rate,
+            powerless=model.tau < 0,
+        )
+
+    def _as_array(self, result: Result) -> NDArray[np.floating[Any]]:
+        return np.asarray(tables.attributes_only(result.repaired, self.passthrough))
+
+
+def _node_scores(
+    model: TCSModel,
+    rows: NDArray[np.float64],
+    left_out: NDArray[np.int64] | None,
+    n_jobs: int | None,
+    numbers: NDArray[np.int64],
+) -> NDArray[np.float64]:
+    """Score the nodes of some rows, for a report."""
+    own = None if left_out is None else left_out[numbers]
+    return node_counts(model, rows[numbers], left_out=own, n_jobs=n_jobs) / len(model.rows)

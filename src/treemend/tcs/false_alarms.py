@@ -1,0 +1,225 @@
+r"""The false-alarm rate of the whole search as a model of node labels (method, section 7).
+
+The root is anomalous with probability ``tau``. Given its parent's label :math:`i`, a child has label :math:`j` with
+probability :math:`q_i(j) = (1 - \theta) p(j) + \theta [i = j]`, and siblings are independent. With :math:`F(k; u)` the
+probability that nothing is declared below a node of depth :math:`k` and label :math:`u`, and a leaf declared exactly if
+it is anomalous, :math:`F(L; 1) = 0` and :math:`F(L; -1) = 1`, the rate follows from one pass up the tree.
+
+The model says what to expect before there is data. The threshold of a fitted `treemend.TCS` comes from the reference
+rows themselves, see `treemend.tcs.search.alarm_rates`.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import brentq, minimize_scalar
+
+from treemend.exceptions import InputError, ParameterError
+from treemend.tcs.tree import AttributeTree
+
+__all__ = ["corruption_false_alarm_rate", "fit_theta", "tau_for_rate"]
+
+_TINIEST_TAU = 1e-12
+
+
+def corruption_false_alarm_rate(
+    tau: ArrayLike, theta: float | Sequence[float], depth: int
+) -> NDArray[np.float64] | float:
+    """Return the probability that the search declares something in a clean row.
+
+    Parameters
+    ----------
+    tau : float or array of float in [0, 1]
+        False-alarm rate of a single node test.
+    theta : float or sequence of float in [0, 1]
+        Dependency of a child's label on its parent's: one for the whole tree, or one for each depth of the parent,
+        root first.
+    depth : int, at least 1
+        Depth of the leaves.
+
+    Returns
+    -------
+    float or ndarray
+        The rate C_tau, of the shape of ``tau``.
+
+    Examples
+    --------
+    >>> round(corruption_false_alarm_rate(0.004, theta=0.8, depth=6), 4)
+    0.0972
+    >>> corruption_false_alarm_rate([0.01, 0.1], theta=0.5, depth=4).round(3)
+    array([0.124, 0.724])
+    """
+    tau_array = np.asarray(tau, dtype=np.float64)
+    _check_unit("tau", tau_array)
+    thetas = _one_theta_a_depth(theta, depth)
+
+    nothing_below_anomalous = np.zeros_like(tau_array)
+    nothing_below_normal = np.ones_like(tau_array)
+    for level in range(depth - 1, -1, -1):
+        inherit = thetas[level]
+        anomalous_from_anomalous = (1 - inherit) * tau_array + inherit
+        normal_from_anomalous = (1 - inherit) * (1 - tau_array)
+        anomalous_from_normal = (1 - inherit) * tau_array
+        normal_from_normal = (1 - inherit) * (1 - tau_array) + inherit
+        below_anomalous = (
+            normal_from_anomalous**2
+            + 2 * normal_from_anomalous * anomalous_from_anomalous * nothing_below_anomalous * nothing_below_normal
+        )
+        if level == 0:
+            # At the root three anomalous labels declare nothing: the search goes on into both children.
+            below_anomalous += (anomalous_from_anomalous * nothing_below_anomalous) ** 2
+        below_normal = (
+            anomalous_from_normal * nothing_below_anomalous + normal_from_normal * nothing_below_normal
+        ) ** 2
+        nothing_below_anomalous, nothing_below_normal = below_anomalous, below_normal
+    rate = 1 - tau_array * nothing_below_anomalous - (1 - tau_array) * nothing_below_normal
+    return float(rate) if rate.ndim == 0 else rate
+
+
+def tau_for_rate(rate: float, theta: float | Sequence[float], depth: int) -> float:
+    """Return the node rate ``tau`` at which the whole search reaches ``rate``: the inverse of the model.
+
+    Parameters
+    ----------
+    rate : float in [0, 1]
+        Wanted rate of the whole search.
+    theta, depth
+        As in `corruption_false_alarm_rate`.
+
+    Returns
+    -------
+    float
+        The smallest such ``tau``.
+
+    Examples
+    --------
+    >>> round(tau_for_rate(0.0972, theta=0.8, depth=6), 4)
+    0.004
+    """
+    _check_unit("rate", np.asarray(rate, dtype=np.float64))
+    _one_theta_a_depth(theta, depth)
+    if rate in (0.0, 1.0):
+        return float(rate)
+    grid = _grid_with_peaks(theta, depth)
+    rates = np.asarray(corruption_false_alarm_rate(grid, theta, depth))
+    first = int(np.argmax(rates >= rate * (1 - 1e-14)))
+    if first == 0 or rates[first] <= rate:
+        return float(grid[first])
+    return float(
+        brentq(
+            lambda tau: corruption_false_alarm_rate(tau, theta, depth) - rate,
+            grid[first - 1],
+            grid[first],
+            xtol=1e-15,
+        )
+    )
+
+
+def _grid_with_peaks(theta: float | Sequence[float], depth: int) -> NDArray[np.float64]:
+    """Return values of tau that are dense enough, the peaks of the rate among them: it is not monotone."""
+    grid = np.concatenate([np.geomspace(_TINIEST_TAU, 1e-2, 200), np.linspace(1e-2, 1, 400)[1:]])
+    rates = np.asarray(corruption_false_alarm_rate(grid, theta, depth))
+    inner = np.arange(1, len(grid) - 1)
+    tops = inner[(rates[inner] >= rates[inner - 1]) & (rates[inner] >= rates[inner + 1])]
+    peaks = [
+        minimize_scalar(
+            lambda tau: -float(np.asarray(corruption_false_alarm_rate(tau, theta, depth))),
+            bounds=(grid[top - 1], grid[top + 1]),
+            method="bounded",
+            options={"xatol": 1e-12},
+        ).x
+        for top in tops
+    ]
+    return np.unique(np.concatenate([grid, peaks]))
+
+
+def fit_theta(
+    anomalous: ArrayLike, tree: AttributeTree, *, tau: float | None = None, by_depth: bool = False
+) -> float | NDArray[np.float64]:
+    """Fit the dependency by maximum likelihood to the labels of clean rows.
+
+    Parameters
+    ----------
+    anomalous : array of bool, rows x nodes
+        Labels, as ``tcs.score_nodes(rows) <= tau``.
+    tree : AttributeTree
+        The tree the labels belong to, ``tcs.tree_``.
+    tau : float, optional
+        Rate of a single test. By default the share of anomalous labels.
+    by_depth : bool, default=False
+        One theta for each depth of the parent instead of one for all.
+
+    Returns
+    -------
+    float or ndarray
+        The fitted theta, between 0 and 1; ``nan`` where no label differs, so that nothing can be said.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from treemend.tcs import build_tree
+    >>> tree = build_tree(4, depth=2)
+    >>> labels = np.repeat([[True], [False]], tree.n_nodes, axis=1)
+    >>> round(fit_theta(labels, tree), 3)
+    1.0
+    """
+    labels = np.asarray(anomalous)
+    if labels.dtype != bool or labels.ndim != 2 or labels.shape[1] != tree.n_nodes:
+        raise InputError(
+            f"anomalous must be a boolean array of rows x {tree.n_nodes} nodes, got {labels.dtype} of shape "
+            f"{labels.shape}. Compare scores with tau: tcs.score_nodes(rows) <= tau."
+        )
+    rate = float(labels.mean()) if tau is None else tau
+    _check_unit("tau", np.asarray(rate))
+    children = np.flatnonzero(tree.parent >= 0)
+    if not by_depth:
+        return _likeliest_theta(labels, tree, children, rate)
+    parent_depth = tree.depth[tree.parent[children]]
+    return np.array([_likeliest_theta(labels, tree, children[parent_depth == k], rate) for k in range(tree.height)])
+
+
+def _likeliest_theta(labels: NDArray[np.bool_], tree: AttributeTree, children: NDArray[np.intp], tau: float) -> float:
+    """Maximise the likelihood of the four kinds of parent-child label pairs."""
+    parents_anomalous = labels[:, tree.parent[children]]
+    child_anomalous = labels[:, children]
+    both = int((parents_anomalous & child_anomalous).sum())
+    only_parent = int((parents_anomalous & ~child_anomalous).sum())
+    only_child = int((~parents_anomalous & child_anomalous).sum())
+    neither = labels.shape[0] * len(children) - both - only_parent - only_child
+    if tau in (0.0, 1.0) or both + only_parent == 0 or only_child + neither == 0:
+        return float("nan")
+
+    def negative_log_likelihood(theta: float) -> float:
+        with np.errstate(divide="ignore"):
+            logs = np.log(
+                [
+                    (1 - theta) * tau + theta,
+                    (1 - theta) * (1 - tau),
+                    (1 - theta) * tau,
+                    (1 - theta) * (1 - tau) + theta,
+                ]
+            )
+        counts = np.array([both, only_parent, only_child, neither])
+        return -float(np.sum(counts[counts > 0] * logs[counts > 0]))
+
+    return float(
+        minimize_scalar(negative_log_likelihood, bounds=(0.0, 1.0), method="bounded", options={"xatol": 1e-8}).x
+    )
+
+
+def _check_unit(name: str, value: NDArray[np.float64]) -> None:
+    if not np.all((value >= 0) & (value <= 1)):
+        raise ParameterError(f"{name} must lie between 0 and 1, got {value}.")
+
+
+def _one_theta_a_depth(theta: float | Sequence[float], depth: int) -> NDArray[np.float64]:
+    if not isinstance(depth, int | np.integer) or isinstance(depth, bool) or depth < 1:
+        raise ParameterError(f"depth must be an integer of at least 1, got {depth!r}.")
+    thetas = np.atleast_1d(np.asarray(theta, dtype=np.float64))
+    _check_unit("theta", thetas)
+    if thetas.shape not in ((1,), (depth,)):
+        raise ParameterError(
+            f"theta must be one number or one for each of the {depth} depths of a parent, got {thetas.size}."
+        )
+    return np.broadcast_to(thetas, (depth,))

@@ -1,0 +1,198 @@
+"""Nearest reference rows at every node of the attribute tree (method, sections 3, 4 and 8).
+
+Entries: rows as they come, NaN where a value is missing. Results: K-th radii, labels, row numbers, all exact in float64.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treemend.tcs.exact import n_kept, nearest_at_node
+from treemend.tcs.observed import nearest_observed
+from treemend.tcs.tree import AttributeTree
+from treemend.threads import for_chunks
+
+__all__ = ["NodeIndex"]
+
+_FARTHEST = 1e15
+"""Rows are drawn in to this many widths of the reference, so that no square overflows, not even in float32."""
+
+_WIDEST_EXPONENT = 96
+"""Values may exceed the width of the reference by this power of two before they, not the width, set the scale."""
+
+
+@dataclass(frozen=True, eq=False)
+class NodeIndex:
+    """Reference rows, laid out for finding the nearest of them at every node.
+
+    Attributes
+    ----------
+    reference : ndarray, reference rows x columns
+        Multiplied by ``2 ** -exponent``, which is exact and keeps squares within range.
+    exponent : int
+    alpha : float
+        Share of a node's squared differences that count.
+    centre : ndarray, one a column
+        The middle of each column of ``reference``.
+    start, stop, kept : ndarray of int64, one a node
+        The node's columns, and how many of their squared differences count.
+    """
+
+    reference: NDArray[np.float64]
+    exponent: int
+    alpha: float
+    centre: NDArray[np.float64]
+    start: NDArray[np.int64]
+    stop: NDArray[np.int64]
+    kept: NDArray[np.int64]
+
+    @classmethod
+    def build(cls, rows: NDArray[np.float64], tree: AttributeTree, alpha: float) -> Self:
+        """Lay out reference rows.
+
+        Parameters
+        ----------
+        rows : ndarray, reference rows x columns
+            Without missing values, columns in the order of the tree.
+        tree : AttributeTree
+        alpha : float
+            Share of a node's squared differences that count, above 0 and at most 1.
+        """
+        low, high = rows.min(axis=0), rows.max(axis=0)
+        exponent = _scale_exponent(low, high)
+        return cls(
+            reference=np.ldexp(np.ascontiguousarray(rows, dtype=np.float64), -exponent),
+            exponent=exponent,
+            alpha=alpha,
+            centre=np.ldexp(low, -exponent) / 2 + np.ldexp(high, -exponent) / 2,
+            start=tree.start,
+            stop=tree.stop,
+            kept=np.array([n_kept(width, alpha) for width in (tree.stop - tree.start).tolist()]),
+        )
+
+    def radii(
+        self,
+        rows: NDArray[np.float64],
+        n_neighbors: int,
+        *,
+        left_out: NDArray[np.int64] | None = None,
+        n_jobs: int | None = None,
+    ) -> NDArray[np.float64]:
+        """Return each row's distance to its K-th nearest reference row at every node, rows x nodes.
+
+        Parameters
+        ----------
+        rows : ndarray, rows x columns
+            NaN where a value is missing.
+        n_neighbors : int
+            K.
+        left_out : ndarray of int64, one a row, optional
+            The reference row that does not count as a neighbour of this row, -1 for none.
+        n_jobs : int, optional
+            Number of threads.
+        """
+        scaled, own = self._scaled(rows), _own_numbers(rows, left_out)
+        radii = np.empty((len(rows), len(self.start)))
+
+        def task(part: slice) -> None:
+            for node in range(len(self.start)):
+                radii[part, node] = self._nearest(scaled[part], own[part], node, n_neighbors)[0][:, -1]
+
+        for_chunks(task, len(rows), self._work(), n_jobs)
+        return np.ldexp(radii, self.exponent)
+
+    def left_out_radii(self, n_neighbors: int, *, n_jobs: int | None = None) -> NDArray[np.float64]:
+        """Return every reference row's K-th radius among the others, reference rows x nodes."""
+        rows = np.ldexp(self.reference, self.exponent)
+        return self.radii(rows, n_neighbors, left_out=np.arange(len(rows)), n_jobs=n_jobs)
+
+    def labels(
+        self, rows: NDArray[np.float64], n_neighbors: int, limits: NDArray[np.float64], *, n_jobs: int | None = None
+    ) -> NDArray[np.bool_]:
+        """Return whether each row's K-th radius exceeds the node's limit, rows x nodes.
+
+        The same as ``radii(rows, n_neighbors) > limits``, but K reference rows within the limit are enough to know.
+
+        Parameters
+        ----------
+        rows : ndarray, rows x columns
+            NaN where a value is missing.
+        n_neighbors : int
+            K.
+        limits : ndarray, one a node
+        n_jobs : int, optional
+            Number of threads.
+        """
+        return self.radii(rows, n_neighbors, n_jobs=n_jobs) > limits
+
+    def neighbors(
+        self,
+        rows: NDArray[np.float64],
+        node: int,
+        n_neighbors: int,
+        *,
+        left_out: NDArray[np.int64] | None = None,
+        n_jobs: int | None = None,
+    ) -> NDArray[np.int64]:
+        """Return the numbers of the K nearest reference rows at one node, rows x K, nearest first.
+
+        Parameters
+        ----------
+        rows : ndarray, rows x columns
+            NaN where a value is missing.
+        node : int
+        n_neighbors : int
+            K.
+        left_out : ndarray of int64, one a row, optional
+            The reference row that does not count as a neighbour of this row, -1 for none.
+        n_jobs : int, optional
+            Number of threads.
+        """
+        scaled, own = self._scaled(rows), _own_numbers(rows, left_out)
+        numbers = np.empty((len(rows), n_neighbors), dtype=np.int64)
+
+        def task(part: slice) -> None:
+            numbers[part] = self._nearest(scaled[part], own[part], node, n_neighbors)[1]
+
+        for_chunks(task, len(rows), self._work(), n_jobs)
+        return numbers
+
+    def _nearest(
+        self, scaled: NDArray[np.float64], own: NDArray[np.int64], node: int, n_neighbors: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        start, stop = int(self.start[node]), int(self.stop[node])
+        distances = np.empty((len(scaled), n_neighbors))
+        numbers = np.empty((len(scaled), n_neighbors), dtype=np.int64)
+        nearest_at_node(self.reference, scaled, own, start, stop, self.kept[node], distances, numbers)
+        for row in np.flatnonzero(np.isnan(scaled[:, start:stop]).any(axis=1)):
+            distances[row], numbers[row] = nearest_observed(
+                self.reference, scaled[row], own[row], start, stop, self.alpha, n_neighbors
+            )
+        return distances, numbers
+
+    def _scaled(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        with np.errstate(over="ignore", under="ignore"):
+            scaled = np.ldexp(rows, -self.exponent)
+        return np.clip(scaled, self.centre - _FARTHEST, self.centre + _FARTHEST)
+
+    def _work(self) -> int:
+        return len(self.reference) * int((self.stop - self.start).sum())
+
+
+def _own_numbers(rows: NDArray[np.float64], left_out: NDArray[np.int64] | None) -> NDArray[np.int64]:
+    return np.full(len(rows), -1) if left_out is None else np.ascontiguousarray(left_out, dtype=np.int64)
+
+
+def _scale_exponent(low: NDArray[np.float64], high: NDArray[np.float64]) -> int:
+    """Return the exponent of the widest column's width, or more where the values themselves are enormous."""
+    half_width = float(np.max(high / 2 - low / 2))
+    largest = float(max(np.max(np.abs(low)), np.max(np.abs(high))))
+    if largest == 0:
+        return 0
+    largest_exponent = math.frexp(largest)[1]
+    if half_width == 0:
+        return largest_exponent
+    return max(math.frexp(half_width)[1] + 1, largest_exponent - _WIDEST_EXPONENT)

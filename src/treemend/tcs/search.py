@@ -1,0 +1,222 @@
+"""Separation (method, section 5): from the labels of nodes to the nodes at which corruption is declared.
+
+Also what the search says at every threshold at once: the share of reference rows in which it declares something, as a
+function of ``tau``, and the threshold at which a row's result changes (method, section 7).
+"""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from treemend.tcs.tree import AttributeTree
+
+__all__ = ["ROOT_RULES", "alarm_rates", "attribute_mask", "declared_nodes", "largest_level", "turning_levels"]
+
+ROOT_RULES = ("continue", "stop")
+
+
+def declared_nodes(anomalous: NDArray[np.bool_], tree: AttributeTree, root_rule: str) -> NDArray[np.bool_]:
+    """Search each row from the root down.
+
+    Parameters
+    ----------
+    anomalous : ndarray of bool, rows x nodes
+        Labels.
+    tree : AttributeTree
+    root_rule : {"continue", "stop"}
+        What happens where the root and both its children are anomalous.
+
+    Returns
+    -------
+    ndarray of bool, rows x nodes
+        Nodes at which corruption is declared; the root is never among them.
+    """
+    declared = np.zeros(anomalous.shape, dtype=np.bool_)
+    _declare_rows(np.ascontiguousarray(anomalous), tree.left, tree.right, root_rule == "stop", declared)
+    return declared
+
+
+def attribute_mask(declared: NDArray[np.bool_], tree: AttributeTree) -> NDArray[np.bool_]:
+    """Return which columns the declared nodes of each row hold, rows x columns."""
+    mask = np.zeros((len(declared), tree.n_features), dtype=np.bool_)
+    for node in np.flatnonzero(declared.any(axis=0)):
+        mask[declared[:, node], tree.start[node] : tree.stop[node]] = True
+    return mask
+
+
+def alarm_rates(counts: NDArray[np.int64], tree: AttributeTree, root_rule: str) -> NDArray[np.float64]:
+    """Return the share of rows in which something is declared, at every level from 0 to the number of rows.
+
+    Parameters
+    ----------
+    counts : ndarray of int64, rows x nodes
+        The reference rows' own, from `treemend.tcs.scores.left_out_counts`. A node is anomalous at a level if its count
+        is at most that level.
+    tree : AttributeTree
+    root_rule : {"continue", "stop"}
+
+    Returns
+    -------
+    ndarray, one a level
+    """
+    changes = np.zeros(len(counts) + 1, dtype=np.int64)
+    _count_alarm_changes(counts, tree.left, tree.right, root_rule == "stop", changes)
+    return np.cumsum(changes) / len(counts)
+
+
+def largest_level(rates: NDArray[np.float64], rate: float) -> int:
+    """Return the largest level up to which no entry of ``rates`` exceeds ``rate``; -1 if the first one does.
+
+    The rates are not monotone: near ``tau = 1``, where everything is anomalous, a search that stops at the root
+    declares nothing.
+
+    Examples
+    --------
+    >>> [largest_level(np.array([0.1, 0.3, 0.2]), rate) for rate in (0.0, 0.2, 0.5)]
+    [-1, 0, 2]
+    """
+    exceeding = np.flatnonzero(rates > rate)
+    return int(exceeding[0]) - 1 if len(exceeding) else len(rates) - 1
+
+
+def turning_levels(
+    counts: NDArray[np.int64], tree: AttributeTree, level: int, n_levels: int, root_rule: str
+) -> NDArray[np.int64]:
+    """Find for each row the level nearest to ``level`` at which its result changes.
+
+    Parameters
+    ----------
+    counts : ndarray of int64, rows x nodes
+        A node is anomalous at a level if its count is at most that level.
+    tree : AttributeTree
+    level : int
+        The level in force.
+    n_levels : int
+        One above the highest level.
+    root_rule : {"continue", "stop"}
+
+    Returns
+    -------
+    ndarray of int64, one a row
+        For a row with something declared at ``level``: the lowest level down to which that remains so. For the others:
+        the next level at which something is declared, or ``n_levels`` if there is none.
+    """
+    turning = np.empty(len(counts), dtype=np.int64)
+    _find_turning_levels(counts, tree.left, tree.right, root_rule == "stop", level, n_levels, turning)
+    return turning
+
+
+@njit(cache=True, nogil=True)
+def _declare(
+    anomalous: NDArray[np.bool_],
+    left: NDArray[np.int64],
+    right: NDArray[np.int64],
+    stop_at_root: bool,
+    searched: NDArray[np.bool_],
+    declared: NDArray[np.bool_],
+) -> bool:
+    """Mark the declared nodes of one row, and tell whether there are any; ``searched`` is scratch."""
+    searched[:] = False
+    declared[:] = False
+    searched[0] = left[0] >= 0
+    found = False
+    for node in range(len(left)):
+        if not searched[node]:
+            continue
+        one, other = left[node], right[node]
+        if anomalous[node] and anomalous[one] and anomalous[other]:
+            if node > 0:
+                declared[node] = found = True
+                continue
+            if stop_at_root:
+                break
+        elif anomalous[node] and not anomalous[one] and not anomalous[other]:
+            continue
+        for child in (one, other):
+            if left[child] >= 0:
+                searched[child] = True
+            elif anomalous[child]:
+                declared[child] = found = True
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _declare_rows(
+    anomalous: NDArray[np.bool_],
+    left: NDArray[np.int64],
+    right: NDArray[np.int64],
+    stop_at_root: bool,
+    declared: NDArray[np.bool_],
+) -> None:
+    searched = np.empty(len(left), dtype=np.bool_)
+    for row in range(len(anomalous)):
+        _declare(anomalous[row], left, right, stop_at_root, searched, declared[row])
+
+
+@njit(cache=True, nogil=True)
+def _results_by_level(
+    counts: NDArray[np.int64],
+    n_levels: int,
+    left: NDArray[np.int64],
+    right: NDArray[np.int64],
+    stop_at_root: bool,
+    levels: NDArray[np.int64],
+    found: NDArray[np.bool_],
+) -> int:
+    """List the levels at which a label of one row changes, and whether anything is declared from each on."""
+    anomalous, searched = np.empty(len(left), dtype=np.bool_), np.empty(len(left), dtype=np.bool_)
+    declared = np.empty(len(left), dtype=np.bool_)
+    n_found = 0
+    level = max(0, counts.min())
+    while level < n_levels:
+        following = n_levels
+        for node in range(len(left)):
+            anomalous[node] = counts[node] <= level
+            if level < counts[node] < following:
+                following = counts[node]
+        levels[n_found] = level
+        found[n_found] = _declare(anomalous, left, right, stop_at_root, searched, declared)
+        n_found += 1
+        level = following
+    return n_found
+
+
+@njit(cache=True, nogil=True)
+def _count_alarm_changes(
+    counts: NDArray[np.int64],
+    left: NDArray[np.int64],
+    right: NDArray[np.int64],
+    stop_at_root: bool,
+    changes: NDArray[np.int64],
+) -> None:
+    """Add to ``changes[k]`` by how many the rows with an alarm grow from level ``k - 1`` to ``k``."""
+    levels, found = np.empty(len(left), dtype=np.int64), np.empty(len(left), dtype=np.bool_)
+    for row in range(len(counts)):
+        before = False
+        for step in range(_results_by_level(counts[row], len(changes), left, right, stop_at_root, levels, found)):
+            if found[step] != before:
+                before = found[step]
+                changes[levels[step]] += 1 if before else -1
+
+
+@njit(cache=True, nogil=True)
+def _find_turning_levels(
+    counts: NDArray[np.int64],
+    left: NDArray[np.int64],
+    right: NDArray[np.int64],
+    stop_at_root: bool,
+    level: int,
+    n_levels: int,
+    turning: NDArray[np.int64],
+) -> None:
+    levels, found = np.empty(len(left), dtype=np.int64), np.empty(len(left), dtype=np.bool_)
+    for row in range(len(counts)):
+        n_steps = _results_by_level(counts[row], n_levels, left, right, stop_at_root, levels, found)
+        since = turning[row] = n_levels
+        for step in range(n_steps):
+            since = min(since, levels[step]) if found[step] else n_levels
+            until = levels[step + 1] if step + 1 < n_steps else n_levels
+            # A result that holds from this step up to the next: is it the one in force, or the first above?
+            if found[step] and until > level:
+                turning[row] = since
+                break
