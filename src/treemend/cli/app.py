@@ -98,8 +98,8 @@ def mend(
         if dask is not None or parts.is_folder_to_folder(paths, output):
             closing = parts.mend(paths, output, mask, dask, options)
         else:
-            summary = run.mend(paths, output, mask, options)
-            closing = f"{'standard output' if output == '-' else output}: {summary['headline']}"
+            outcome = run.mend(paths, output, mask, options)
+            closing = f"{'standard output' if output == '-' else output}: {outcome.summary['headline']}"
     say(closing, quiet=options.quiet)
 
 
@@ -127,10 +127,10 @@ def check(
         from treemend.cli.console import worst_rows
         from treemend.cli.errors import FOUND
 
-        summary = run.mend(tuple(suspect), None, None, options)
-        fails, verdict = run.verdict(summary, fail_above=fail_above)
+        outcome = run.mend(tuple(suspect), None, None, options)
+        fails, verdict = run.verdict(outcome, fail_above=fail_above)
     if not options.quiet:
-        for line in (summary["headline"], *worst_rows(summary), verdict):
+        for line in (outcome.summary["headline"], *worst_rows(outcome.summary), verdict):
             typer.echo(line, err="-" in (options.json, options.report, options.findings))
     if fails:
         raise typer.Exit(FOUND)

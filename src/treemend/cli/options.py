@@ -27,11 +27,8 @@ Rate = Annotated[
 ]
 
 
-def _delimiter(value: str | None) -> str | None:
-    value = {"\\t": "\t", "tab": "\t"}.get(value or "", value)
-    if value is not None and (len(value) != 1 or value in '"\r\n'):
-        raise typer.BadParameter("must be one character, and neither a quote nor a line end")
-    return value
+def _character(value: str | None) -> str | None:
+    return {"\\t": "\t", "tab": "\t", "space": " "}.get(value or "", value)
 
 
 @dataclass(frozen=True)
@@ -71,7 +68,18 @@ class FitOptions:
     ] = None
     delimiter: Annotated[
         str | None,
-        typer.Option(metavar="CHAR", callback=_delimiter, help="Between the cells of text files, read and written."),
+        typer.Option(metavar="CHAR", callback=_character, help="Between the cells of text files, read and written."),
+    ] = None
+    decimal: Annotated[str | None, typer.Option(metavar="CHAR", help="Decimal point of text files, . or ,.")] = None
+    thousands: Annotated[
+        str | None,
+        typer.Option(metavar="CHAR", callback=_character, help="Between groups of three digits in text files."),
+    ] = None
+    missing: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--missing", metavar="CODE", help="What stands for a missing value, such as -999; may be repeated."
+        ),
     ] = None
     no_header: Annotated[bool, typer.Option("--no-header", help="Text files have no line of column names.")] = False
     array: Annotated[str | None, typer.Option("--array", metavar="NAME", help="Which array of NPZ files.")] = None

@@ -21,8 +21,8 @@ from treemend.atomic import AtomicFile
 from treemend.cli.console import say
 from treemend.cli.errors import require
 from treemend.cli.options import SuspectOptions
-from treemend.cli.reference import Estimator, Reference, find_reference
-from treemend.cli.run import check_options, mend_table, open_suspects
+from treemend.cli.reference import Estimator, Reference, find_reference, open_files
+from treemend.cli.run import check_options, mend_table
 from treemend.exceptions import ColumnsError, InputError, OutputError, ParameterError
 from treemend.files import files_of
 from treemend.model_file import checksum_of
@@ -71,7 +71,7 @@ def mend(paths: tuple[str, ...], output: str, mask: str | None, dask: str | None
     _check(paths, output, mask, dask, options)
     (folder,) = paths
     names = tuple(os.path.relpath(file, folder) for file in files_of(folder))
-    first = open_suspects((os.path.join(folder, names[0]),), options)
+    first = open_files((os.path.join(folder, names[0]),), options)
     reference = find_reference(first, options)
     sizes = {name: _size_and_time(os.path.join(folder, name)) for name in names}
     run = {
@@ -132,7 +132,7 @@ def _mend_part(part: Part, job: Job, estimator: Estimator) -> dict[str, int]:
             f"{part.suspect} does not exist on {socket.gethostname()}. Workers must see the folders under the same "
             "paths as this command."
         )
-    table = open_suspects((part.suspect,), job.options)
+    table = open_files((part.suspect,), job.options)
     if table.names != job.names:
         difference = columns_difference(job.names, table.names).replace("\n", "; ")
         raise ColumnsError(f"{part.suspect} does not have the columns of the first part: {difference}.")
