@@ -1,23 +1,27 @@
 """Tables of any kind in, float64 arrays through the package, tables of the same kind out.
 
-This is the only module that knows data frames (through narwhals). Floats keep their type; integers and booleans become
-float64, since a repaired value need not be whole; integers beyond 2^53, which a float64 cannot hold, are refused.
-Columns that are passed through may be of any type and come back untouched, in their place.
+This is the only module that knows data frames (through narwhals). Floats keep their type. Columns of integers and of
+booleans keep theirs if every value put into them is an integer to rounding, else they become float64; arrays of
+integers, which have one type for all columns, become float64. Integers beyond 2^53, which a float64 cannot hold, are
+refused. Columns that are passed through may be of any type and come back untouched, in their place.
 """
 
+import os
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import narwhals as nw
 import numpy as np
-from narwhals.dependencies import is_into_dataframe
+from narwhals.dependencies import is_dask_dataframe, is_into_dataframe
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array, validate_data
 
 from treemend.exceptions import ColumnsError, InputError
 
 __all__ = [
+    "LARGEST_EXACT",
     "Table",
     "attributes_only",
     "check_finite",
@@ -25,11 +29,16 @@ __all__ = [
     "check_range",
     "columns_difference",
     "describe_cells",
+    "integer_to_rounding",
+    "integers_fit",
     "read_columns",
     "read_table",
 ]
 
-_LARGEST_EXACT = 2**53
+LARGEST_EXACT = 2**53
+# Sums of some thousand products are exact to about 1e-12 of their size; what was measured as an integer is told from
+# what was not by far more than this.
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,8 +77,17 @@ class Table:
             return None
         return self.given.to_native().index
 
-    def rebuilt(self, filled: NDArray[np.float64], mask: NDArray[np.bool_]) -> Any:
-        """Return a table of the same kind, with ``filled`` where ``mask`` says so and all else bit for bit."""
+    def rebuilt(self, filled: NDArray[np.float64], mask: NDArray[np.bool_], *, keep_integers: bool = True) -> Any:
+        """Return a table of the same kind, with ``filled`` where ``mask`` says so and all else bit for bit.
+
+        Parameters
+        ----------
+        filled : ndarray, rows x attributes
+        mask : ndarray of bool, rows x attributes
+        keep_integers : bool
+            Whether columns of integers or booleans stay such where all values put into them are such to rounding.
+            Without it they always become float64: for parts of a table that must have the same types.
+        """
         if isinstance(self.given, np.ndarray):
             floating = np.issubdtype(self.given.dtype, np.floating)
             repaired = self.given.copy() if floating else self.values.copy()
@@ -83,12 +101,8 @@ class Table:
                 columns.append(frame.get_column(name))
                 continue
             position += 1
-            column = _as_float(frame.get_column(name))
-            if mask[:, position].any():
-                values = column.to_numpy().copy()
-                values[mask[:, position]] = filled[mask[:, position], position]
-                column = nw.new_series(name, values, column.dtype, backend=nw.get_native_namespace(frame))
-            columns.append(column)
+            column = frame.get_column(name)
+            columns.append(_replaced(column, filled[:, position], mask[:, position], keep_integers))
         return _replace_columns(frame, columns)
 
     def like(self, values: NDArray[Any]) -> Any:
@@ -109,11 +123,13 @@ def attributes_only(table: Any, passthrough: Sequence[Any]) -> Any:
     """Return a table without the columns that are passed through."""
     if not len(passthrough) or not is_into_dataframe(table):
         return table
-    frame = nw.from_native(table, eager_only=True)
+    frame = _frame(table)
     return frame.drop(*_there(frame, passthrough)).to_native()
 
 
-def read_table(table: Any, passthrough: Sequence[Any] = (), *, all_there: bool = False) -> Table:
+def read_table(
+    table: Any, passthrough: Sequence[Any] = (), *, all_there: bool = False, least_columns: int = 1
+) -> Table:
     """Read a table of any kind.
 
     Parameters
@@ -124,6 +140,8 @@ def read_table(table: Any, passthrough: Sequence[Any] = (), *, all_there: bool =
         Columns that are not looked at.
     all_there : bool
         Whether a table without one of these columns is refused.
+    least_columns : int
+        How many attributes there must be: two for a reference, since a value is judged by the others of its row.
 
     Returns
     -------
@@ -137,7 +155,8 @@ def read_table(table: Any, passthrough: Sequence[Any] = (), *, all_there: bool =
            [3., 4.]])
     """
     if is_into_dataframe(table):
-        return _read_frame(nw.from_native(table, eager_only=True), passthrough, all_there)
+        return _read_frame(_frame(table), passthrough, all_there, least_columns)
+    _refuse_unread(table)
     if all_there and len(passthrough):
         raise ColumnsError(
             f"passthrough names columns ({_listed(passthrough)}), but the rows have no column names. Give a data "
@@ -147,6 +166,7 @@ def read_table(table: Any, passthrough: Sequence[Any] = (), *, all_there: bool =
         array = check_array(table, dtype="numeric", ensure_all_finite=False)
     except ValueError as error:
         raise InputError(str(error)) from None
+    _check_size(array.shape, least_columns)
     _check_exact_integers(array)
     return Table(values=np.array(array, dtype=np.float64, order="C"), names=None, given=array)
 
@@ -183,7 +203,7 @@ def read_columns(estimator: Any, table: Any, *, reset: bool) -> Table:
     return read
 
 
-def _read_frame(given: Any, passthrough: Sequence[Any], all_there: bool) -> Table:
+def _read_frame(given: Any, passthrough: Sequence[Any], all_there: bool, least_columns: int) -> Table:
     there = _there(given, passthrough)
     missing = [name for name in passthrough if name not in there]
     if all_there and missing:
@@ -201,11 +221,8 @@ def _read_frame(given: Any, passthrough: Sequence[Any], all_there: bool) -> Tabl
             f"{' ...' * (len(foreign) > 5)}. Name them in passthrough to keep them as they are, or select the "
             "numeric columns."
         )
-    n_rows, n_columns = frame.shape
-    for count, word in ((n_columns, "feature"), (n_rows, "sample")):
-        if count == 0:
-            raise InputError(f"Found array with 0 {word}(s) (shape={frame.shape}) while a minimum of 1 is required.")
-    values = np.empty((n_rows, n_columns), dtype=np.float64)
+    _check_size(frame.shape, least_columns)
+    values = np.empty(frame.shape, dtype=np.float64)
     for position, name in enumerate(frame.columns):
         column = frame.get_column(name)
         if column.dtype.is_integer() and column.null_count() == 0:
@@ -214,13 +231,86 @@ def _read_frame(given: Any, passthrough: Sequence[Any], all_there: bool) -> Tabl
     return Table(values=values, names=tuple(str(name) for name in frame.columns), given=given, passthrough=there)
 
 
+def _frame(table: Any) -> Any:
+    """Return a data frame behind narwhals; its columns have different names."""
+    names = getattr(table, "column_names", None) or list(table.columns)
+    try:
+        doubled = [name for name, count in Counter(names).items() if count > 1]
+    except TypeError as error:
+        raise ColumnsError(f"Columns must have names that can be told apart, got an {error}. Rename them.") from None
+    if doubled:
+        raise ColumnsError(f"The table has several columns named {_listed(doubled)}. Rename them.")
+    return nw.from_native(table, eager_only=True)
+
+
+def _refuse_unread(table: Any) -> None:
+    """Refuse what stands for rows that have not been read, and say how to read them."""
+    if isinstance(table, str | os.PathLike):
+        raise InputError(
+            f"Rows were expected, got a path ({os.fspath(table)!r}). Read the file first, as with pandas.read_csv or "
+            "polars.read_parquet, or use the command line: treemend mend FILE -o OUTPUT."
+        )
+    if isinstance(nw.from_native(table, pass_through=True), nw.LazyFrame):
+        if is_dask_dataframe(table):
+            raise InputError("A Dask data frame was given. Call treemend.dask.mend, or its compute method first.")
+        raise InputError(
+            f"A lazy table ({type(table).__module__}.{type(table).__name__}) has no rows yet. Call its collect method "
+            "first."
+        )
+
+
+def _check_size(shape: tuple[int, ...], least_columns: int) -> None:
+    n_rows, n_columns = shape
+    for count, least, word in ((n_columns, least_columns, "feature"), (n_rows, 1, "sample")):
+        if count < least:
+            why = ": a value is judged by the others of its row, so give at least two columns" if count else ""
+            raise InputError(
+                f"Found array with {count} {word}(s) (shape={shape}) while a minimum of {least} is required{why}."
+            )
+
+
 def _there(frame: Any, passthrough: Sequence[Any]) -> tuple[Any, ...]:
     columns = set(frame.columns)
-    return tuple(name for name in passthrough if name in columns)
+    try:
+        return tuple(name for name in passthrough if name in columns)
+    except TypeError as error:
+        raise ColumnsError(f"passthrough must name columns, got an {error}. Give a list of names.") from None
 
 
 def _listed(names: Sequence[Any]) -> str:
     return ", ".join(repr(name) for name in names[:5]) + " ..." * (len(names) > 5)
+
+
+def _replaced(column: Any, filled: NDArray[np.float64], mask: NDArray[np.bool_], keep_integers: bool) -> Any:
+    """Return a column with other values where ``mask`` says so."""
+    if not mask.any():
+        return column if keep_integers else _as_float(column)
+    if keep_integers and (column.dtype.is_integer() or column.dtype == nw.Boolean):
+        dtype = np.dtype("bool" if column.dtype == nw.Boolean else str(column.dtype).lower().replace("128", "64"))
+        if integers_fit(filled[mask], dtype):
+            return column.scatter(np.flatnonzero(mask).tolist(), np.rint(filled[mask]).astype(dtype).tolist())
+    column = _as_float(column)
+    values = column.to_numpy().copy()
+    values[mask] = filled[mask]
+    return nw.new_series(column.name, values, column.dtype, backend=column.implementation)
+
+
+def integer_to_rounding(values: Any) -> Any:
+    """Tell which numbers are integers but for rounding errors.
+
+    Examples
+    --------
+    >>> integer_to_rounding(np.array([2.0, 3.0000000001, 2.5]))
+    array([ True,  True, False])
+    """
+    return np.abs(values - np.rint(values)) <= _ROUNDING * np.maximum(1, np.abs(values))
+
+
+def integers_fit(values: NDArray[np.float64], dtype: np.dtype[Any]) -> bool:
+    """Tell whether all numbers are integers to rounding that a type can hold; booleans hold 0 and 1."""
+    low, high = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    rounded = np.rint(values)
+    return bool((integer_to_rounding(values) & (rounded >= low) & (rounded <= high)).all())
 
 
 def _as_float(column: Any) -> Any:
@@ -231,12 +321,9 @@ def _as_float(column: Any) -> Any:
 def _replace_columns(frame: Any, columns: list[Any]) -> Any:
     """Return a native table with the frame's index and new columns."""
     if frame.implementation.is_pandas_like():
-        index = nw.get_native_namespace(frame)
         native = frame.to_native()
-        replaced = {position: column.to_native() for position, column in enumerate(columns)}
-        for series in replaced.values():
-            series.index = native.index
-        built = index.concat(list(replaced.values()), axis=1)
+        series = [column.to_native().set_axis(native.index) for column in columns]
+        built = nw.get_native_namespace(frame).concat(series, axis=1)
         built.columns = native.columns
         return built
     return frame.with_columns(*columns).to_native()
@@ -245,7 +332,7 @@ def _replace_columns(frame: Any, columns: list[Any]) -> Any:
 def _check_exact_integers(array: NDArray[Any]) -> None:
     if not np.issubdtype(array.dtype, np.integer) or array.size == 0:
         return
-    if int(array.max()) > _LARGEST_EXACT or int(array.min()) < -_LARGEST_EXACT:
+    if int(array.max()) > LARGEST_EXACT or int(array.min()) < -LARGEST_EXACT:
         raise InputError(
             "Integers beyond 2**53 lose digits as 64-bit floats, and rows must come back as they were: got values from "
             f"{int(array.min())} to {int(array.max())}. Divide or shift them first, or leave such columns (ids?) out."

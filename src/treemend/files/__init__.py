@@ -1,28 +1,48 @@
-"""Files of rows: tables on disk, read in batches, and written so that what was not repaired stays as it was.
+"""Tables in files: read in batches, and written so that what was not replaced stays as it was.
 
-Enters: paths (CSV, TSV, Parquet, Feather, NPY, NPZ by their ending; ``-`` is CSV on standard input or output). Leaves:
-`Batch`es of numbers with the rows as they stood in the file; and files in which only repaired cells differ.
+::
 
-The way through: ``kinds`` tells what a path is; ``text``, ``arrow`` and ``arrays`` each read one family and write any;
-``tables`` makes one table of several files and chooses columns. No file is ever held as a whole.
+    paths -- formats -- csv (lines, cells), arrow, npy -- Batch -- values to look at, rows as they stood
+                                                            |
+    path  -- formats -- writers -------------- write(batch, filled, mask)
+
+``table`` makes one table of several files, chooses columns by ``recognition`` and opens writers. Everything but NPZ is
+read and written in batches; the same table can be read more than once, and untouched bytes of text files stay.
 """
 
-from treemend.files.batches import Batch, Rows, Source, Writer
-from treemend.files.kinds import Kind, kind_of
-from treemend.files.tables import FileTable, any_matches, choose_columns, files_of, open_table
-from treemend.files.writing import open_writer
+from treemend.files.batch import Batch, Source, Writer
+from treemend.files.formats import STANDARD_STREAM, Format, ReadOptions, format_of
+from treemend.files.recognition import Column
+from treemend.files.table import (
+    ColumnChoice,
+    FileTable,
+    any_matches,
+    choose_columns,
+    describe_missing,
+    files_of,
+    match_columns,
+    open_table,
+    open_writer,
+    write_columns,
+)
 
 __all__ = [
+    "STANDARD_STREAM",
     "Batch",
+    "Column",
+    "ColumnChoice",
     "FileTable",
-    "Kind",
-    "Rows",
+    "Format",
+    "ReadOptions",
     "Source",
     "Writer",
     "any_matches",
     "choose_columns",
+    "describe_missing",
     "files_of",
-    "kind_of",
+    "format_of",
+    "match_columns",
     "open_table",
     "open_writer",
+    "write_columns",
 ]

@@ -1,66 +1,31 @@
-"""Parquet and Feather (Arrow IPC), batch by batch through pyarrow.
+"""Parquet and Feather (Arrow IPC): batches of pyarrow, and files that keep columns, types and metadata.
 
-Enters: a file. Leaves: batches whose rows are Arrow's own; and files with the same columns, types and metadata, where
-repaired columns of integers or booleans have become float64.
+A column of integers stays one if every value that was put into it is an integer to rounding. That is known only when
+all rows have been seen, so rows with such columns are kept in a nameless file first.
 """
 
+import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-import pyarrow
-import pyarrow.compute
+import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import ipc, parquet
 
 from treemend.exceptions import InputError
-from treemend.files.batches import Batch, Rows, batch_length
-from treemend.files.text import number_of
+from treemend.files.batch import Batch, Source, as_float64, batch_length, float_column, replaced_column
+from treemend.files.recognition import Sample, is_numeric, sample_length
 
-__all__ = ["ArrowRows", "ArrowSource", "ArrowWriter"]
+__all__ = ["ArrowFile", "ArrowWriter"]
 
-_LARGEST_EXACT = 2**53
 _READ_AHEAD = 2**17
 
 
-@dataclass(frozen=True, eq=False)
-class ArrowRows:
-    """An Arrow record batch."""
-
-    batch: Any
-
-    def __len__(self) -> int:
-        return int(self.batch.num_rows)
-
-    @property
-    def width(self) -> int:
-        """Number of columns."""
-        return int(self.batch.num_columns)
-
-    def texts(self, column: int) -> list[str]:
-        """Return a column as texts; nothing where there is nothing."""
-        values = self.batch.column(column)
-        if pyarrow.types.is_float32(values.type) or pyarrow.types.is_float16(values.type):
-            return [str(value) for value in values.to_numpy(zero_copy_only=False)]
-        return ["" if value is None else str(value) for value in values.to_pylist()]
-
-    def arrow(self, column: int) -> Any:
-        """Return a column."""
-        return self.batch.column(column)
-
-    def array(self) -> NDArray[Any]:
-        """Return the columns side by side."""
-        foreign = [str(field.name) for field in self.batch.schema if not _is_number(field.type)]
-        if foreign:
-            raise InputError(
-                f"A table with columns that are no numbers ({', '.join(foreign[:5])}) cannot become an array. Write "
-                "CSV or Parquet."
-            )
-        return np.column_stack([column.to_numpy(zero_copy_only=False) for column in self.batch.columns])
-
-
-class ArrowSource:
+class ArrowFile(Source):
     """A Parquet or Feather file."""
 
     def __init__(self, path: str, family: str) -> None:
@@ -68,133 +33,147 @@ class ArrowSource:
         self._family = family
         try:
             with open(path, "rb") as file:
-                reader = parquet.ParquetFile(file) if family == "parquet" else ipc.open_file(file)
+                reader = self._reader(file)
                 self.schema = reader.schema_arrow if family == "parquet" else reader.schema
+                self._n_groups = reader.num_row_groups if family == "parquet" else reader.num_record_batches
                 if family == "parquet":
                     self.n_rows = reader.metadata.num_rows
-                else:
-                    self.n_rows = sum(reader.get_batch(index).num_rows for index in range(reader.num_record_batches))
-        except (pyarrow.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError) as error:
             raise InputError(f"{path} cannot be read as {family}: {_first_line(error)}. Check the file.") from None
-        self.named = True
         self.names = tuple(str(name) for name in self.schema.names)
 
-    def batches(self, chosen: tuple[int, ...]) -> Iterator[Batch]:
+    def sample(self) -> Sample:
+        """Return the first rows, and some from further on."""
+        length = sample_length(len(self.names))
+        groups = dict.fromkeys((0, self._n_groups // 2, self._n_groups - 1)) if self._n_groups else ()
+        pieces = [table for group in groups for _, table in islice(self._tables(length, [group]), 1)]
+        pieces = pieces or [self.schema.empty_table()]
+        return Sample(pa.concat_tables(pieces), len(pieces[0]))
+
+    def batches(self, columns: tuple[int, ...]) -> Iterator[Batch]:
         """Read the rows from the first to the last."""
-        for column in chosen:
-            if not _is_number(self.schema.field(column).type):
-                raise InputError(
-                    f"{self.label}, column {self.names[column]!r} holds {self.schema.field(column).type}, no numbers. "
-                    "Keep it out with --passthrough."
-                )
         first = 0
+        for n_groups, table in self._tables(batch_length(len(self.names)), list(range(self._n_groups))):
+            values = np.empty((len(table), len(columns)))
+            for position, column in enumerate(columns):
+                what = f"{self.label}, column {self.names[column]!r}"
+                values[:, position] = float_column(table.column(column), what)
+            begin, first = first, first + len(table)
+            done = n_groups / self._n_groups if self.n_rows is None else first / self.n_rows
+            yield Batch(values, columns, partial(self._place, begin), done, native=table)
+        if first == 0:
+            empty = np.empty((0, len(columns)))
+            yield Batch(empty, columns, partial(self._place, 0), 1.0, native=self.schema.empty_table())
+
+    def _place(self, first: int, row: int) -> str:
+        return f"{self.label}, row {first + row}"
+
+    def _reader(self, file: BinaryIO) -> Any:
+        if self._family == "feather":
+            return ipc.open_file(file)
+        # A buffer for each column instead of whole column chunks: a row group may be as large as the file.
+        return parquet.ParquetFile(file, buffer_size=_READ_AHEAD, pre_buffer=False)
+
+    def _tables(self, length: int, groups: list[int]) -> Iterator[tuple[int, Any]]:
+        """Read groups of rows, so many rows at a time; tell the number of the group in Feather files, from 1."""
         try:
-            for part in self._parts():
-                rows = ArrowRows(part)
-                values = np.empty((len(rows), len(chosen)))
-                for position, column in enumerate(chosen):
-                    values[:, position] = self._floats(part.column(column), self.names[column])
-                last = first + len(rows)
-                yield Batch(values, rows, self._place(first), last / max(1, self.n_rows))
-                first = last
-        except (pyarrow.ArrowException, OSError) as error:
-            raise InputError(f"{self.label} is damaged behind row {first}: {_first_line(error)}.") from None
-
-    def _place(self, first: int) -> Any:
-        return lambda row: f"{self.label}, row {first + row}"
-
-    def _parts(self) -> Iterator[Any]:
-        length = batch_length(len(self.names))
-        if self.n_rows == 0:
-            # The columns and their types go on all the same.
-            yield pyarrow.RecordBatch.from_pylist([], schema=self.schema)
-            return
-        with open(self.label, "rb") as file:
-            if self._family == "parquet":
-                # A buffer for each column instead of whole column chunks: a row group may be as large as the file.
-                reader = parquet.ParquetFile(file, buffer_size=_READ_AHEAD, pre_buffer=False)
-                yield from reader.iter_batches(length, use_threads=False)
-                return
-            reader = ipc.open_file(file)
-            for index in range(reader.num_record_batches):
-                whole = reader.get_batch(index)
-                for begin in range(0, whole.num_rows, length):
-                    yield whole.slice(begin, length)
-
-    def _floats(self, column: Any, name: str) -> NDArray[np.float64]:
-        if pyarrow.types.is_integer(column.type) and column.type.bit_width == 64 and len(column) > column.null_count:
-            extremes = pyarrow.compute.min_max(column).as_py()
-            if extremes["max"] > _LARGEST_EXACT or extremes["min"] < -_LARGEST_EXACT:
-                raise InputError(
-                    f"{self.label}, column {name!r} holds integers beyond 2**53, which lose digits as 64-bit floats. "
-                    "Keep it out with --passthrough."
-                )
-        return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
+            with open(self.label, "rb") as file:
+                reader = self._reader(file)
+                if self._family == "parquet":
+                    for batch in reader.iter_batches(length, row_groups=groups, use_threads=False):
+                        yield 0, pa.Table.from_batches([batch])
+                    return
+                for group in groups:
+                    whole = pa.Table.from_batches([reader.get_batch(group)])
+                    for begin in range(0, len(whole), length):
+                        yield group + 1, whole.slice(begin, length)
+        except (pa.ArrowException, OSError) as error:
+            raise InputError(f"{self.label} is damaged: {_first_line(error)}. Get the file anew.") from None
 
 
 class ArrowWriter:
-    """A Parquet or Feather file being written."""
+    """A Parquet or Feather file being written.
 
-    def __init__(self, file: BinaryIO, family: str, names: tuple[str, ...], given: Any = None) -> None:
-        self._file, self._family, self._names, self._given = file, family, names, given
+    Parameters
+    ----------
+    file : binary file
+    family : {"parquet", "feather"}
+    folder : path
+        Where a file without a name may grow as large as the rows.
+    given : pyarrow.Schema, optional
+        Whose fields and metadata are kept.
+    """
+
+    def __init__(self, file: BinaryIO, family: str, folder: Path, given: Any = None) -> None:
+        self._file, self._family, self._folder, self._given = file, family, folder, given
         self._writer: Any = None
+        self._waiting: Any = None
+        self._integers: dict[int, Any] = {}
 
-    def write(self, rows: Rows, chosen: tuple[int, ...], filled: NDArray[np.float64], mask: NDArray[np.bool_]) -> None:
-        """Write the rows, with repaired columns in place of the chosen ones."""
-        place = {column: position for position, column in enumerate(chosen)}
-        columns = []
-        for column in range(rows.width):
-            if column in place:
-                position = place[column]
-                columns.append(_repaired(rows, column, filled[:, position], mask[:, position]))
-            else:
-                columns.append(rows.arrow(column))
+    def write(self, batch: Batch, filled: NDArray[np.float64], mask: NDArray[np.bool_]) -> None:
+        """Write the rows, with replaced values in the chosen columns."""
+        columns = [column.combine_chunks() for column in batch.table.columns]
         if self._writer is None:
-            self._begin(pyarrow.schema(list(zip(self._names, [column.type for column in columns], strict=True))))
-        self._writer.write_batch(pyarrow.record_batch(columns, schema=self._schema))
+            self._integers = {column: columns[column].type for column in batch.columns if _is_integer(columns[column])}
+            if self._integers:
+                self._waiting = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115
+        for position, column in enumerate(batch.columns):
+            given, new, cells = columns[column], filled[:, position], mask[:, position]
+            if not is_numeric(given.type):
+                columns[column] = pa.array(np.where(cells, new, batch.values[:, position]))
+                continue
+            columns[column] = replaced_column(given, new, cells)
+            if _is_integer(given):
+                if not _is_integer(columns[column]):
+                    self._integers.pop(column, None)
+                columns[column] = as_float64(columns[column])
+        self._append(batch.table.column_names, columns)
+
+    def write_table(self, table: Any) -> None:
+        """Write a pyarrow.Table."""
+        self._append(table.column_names, [column.combine_chunks() for column in table.columns])
 
     def close(self) -> None:
-        """Write the footer; a table without rows has its columns all the same."""
+        """Write rows that waited, and the footer."""
         if self._writer is None:
-            types = self._given or pyarrow.schema([(name, pyarrow.float64()) for name in self._names])
-            self._begin(types)
+            raise ValueError("a table without rows has an empty batch")
         self._writer.close()
-
-    def _begin(self, schema: Any) -> None:
-        if self._given is not None:
-            schema = pyarrow.schema(
-                [self._given.field(index).with_type(field.type) for index, field in enumerate(schema)],
-                metadata=self._given.metadata,
+        if self._waiting is None:
+            return
+        self._waiting.seek(0)
+        with self._waiting:
+            reader = ipc.open_file(self._waiting)
+            kinds = [self._integers.get(position, field.type) for position, field in enumerate(reader.schema)]
+            schema = pa.schema(
+                [field.with_type(kind) for field, kind in zip(reader.schema, kinds, strict=True)],
+                metadata=reader.schema.metadata,
             )
-        self._schema = schema
-        if self._family == "parquet":
-            self._writer = parquet.ParquetWriter(self._file, schema)
-        else:
-            compression = "lz4" if pyarrow.Codec.is_available("lz4") else None
-            self._writer = ipc.new_file(self._file, schema, options=ipc.IpcWriteOptions(compression=compression))
+            writer = _open(self._file, self._family, schema)
+            for index in range(reader.num_record_batches):
+                writer.write_table(pa.Table.from_batches([reader.get_batch(index)]).cast(schema))
+            writer.close()
+
+    def _append(self, names: list[str], columns: list[Any]) -> None:
+        if self._writer is None:
+            fields = [pa.field(name, column.type) for name, column in zip(names, columns, strict=True)]
+            if self._given is not None:
+                fields = [self._given.field(index).with_type(field.type) for index, field in enumerate(fields)]
+            self._schema = pa.schema(fields, metadata=None if self._given is None else self._given.metadata)
+            waits = self._waiting is not None
+            file, family = (self._waiting, "feather") if waits else (self._file, self._family)
+            self._writer = _open(file, family, self._schema)
+        self._writer.write_table(pa.Table.from_arrays(columns, schema=self._schema))
 
 
-def _repaired(rows: Rows, column: int, filled: NDArray[np.float64], mask: NDArray[np.bool_]) -> Any:
-    given = rows.arrow(column)
-    if not pyarrow.types.is_floating(given.type):
-        values = _as_float64(rows, column)
-        return pyarrow.array(np.where(mask, filled, values), pyarrow.float64())
-    if not mask.any():
-        return given
-    values = given.to_numpy(zero_copy_only=False).copy()
-    values[mask] = filled[mask]
-    return pyarrow.array(values, given.type)
+def _open(file: Any, family: str, schema: Any) -> Any:
+    if family == "parquet":
+        return parquet.ParquetWriter(file, schema)
+    compression = "lz4" if pa.Codec.is_available("lz4") else None
+    return ipc.new_file(file, schema, options=ipc.IpcWriteOptions(compression=compression))
 
 
-def _as_float64(rows: Rows, column: int) -> NDArray[np.float64]:
-    given = rows.arrow(column)
-    if pyarrow.types.is_string(given.type):
-        return np.array([number_of(text) for text in rows.texts(column)], dtype=np.float64)
-    return np.asarray(given.to_numpy(zero_copy_only=False), dtype=np.float64)
-
-
-def _is_number(kind: Any) -> bool:
-    return bool(pyarrow.types.is_floating(kind) or pyarrow.types.is_integer(kind) or pyarrow.types.is_boolean(kind))
+def _is_integer(column: Any) -> bool:
+    return is_numeric(column.type) and not pa.types.is_floating(column.type)
 
 
 def _first_line(error: BaseException) -> str:

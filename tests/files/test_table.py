@@ -8,8 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from treemend.exceptions import ColumnsError, InputError
-from treemend.files import batches as batches_module
-from treemend.files import choose_columns, open_table, open_writer
+from treemend.files import ReadOptions, match_columns, open_table, open_writer
+from treemend.files import batch as batch_module
+from treemend.files import csv as csv_module
 
 ENDINGS = ("csv", "tsv", "parquet", "feather", "npy", "npz")
 VALUES = np.array([[0.1, 2, 3], [4, 5.5, 6], [1e300, -1e-300, 7]])
@@ -51,11 +52,11 @@ def load(path):
 def rewrite(source, target, chosen, filled, mask):
     table = open_table([str(source)])
     with open(target, "w+b") as file:
-        writer = open_writer(str(target), file, table.names, named=table.named, like=table.sources[0])
+        writer = open_writer(str(target), file, like=table)
         first = 0
-        for batch, _ in table.batches(chosen):
+        for batch in table.batches(chosen):
             part = slice(first, first + len(batch.values))
-            writer.write(batch.rows, chosen, filled[part], mask[part])
+            writer.write(batch, filled[part], mask[part])
             first = part.stop
         writer.close()
     return table
@@ -64,7 +65,8 @@ def rewrite(source, target, chosen, filled, mask):
 @pytest.mark.parametrize("given", ENDINGS)
 @pytest.mark.parametrize("wanted", ENDINGS)
 def test_every_kind_becomes_every_other(given, wanted, tmp_path, monkeypatch):
-    monkeypatch.setattr(batches_module, "_CELLS", 6)
+    monkeypatch.setattr(batch_module, "_CELLS", 6)
+    monkeypatch.setattr(csv_module, "BLOCK_BYTES", 10)
     source, target = tmp_path / f"in.{given}", tmp_path / f"out.{wanted}"
     save(source)
     mask = np.zeros((3, 2), dtype=bool)
@@ -103,7 +105,7 @@ def test_a_folder_of_parquet_is_one_table(tmp_path):
         save(tmp_path / f"day={part}" / "part.parquet", VALUES + part)
     (tmp_path / "_hidden.parquet").write_text("not one")
     table = open_table([str(tmp_path)])
-    rows = np.concatenate([batch.values for batch, _ in table.batches((0, 1, 2))])
+    rows = np.concatenate([batch.values for batch in table.batches((0, 1, 2))])
     assert np.array_equal(rows, np.concatenate([VALUES, VALUES + 1, VALUES + 2]))
     assert table.label.endswith("part.parquet and 2 more")
     with pytest.raises(InputError, match="folder without Parquet"):
@@ -131,9 +133,9 @@ def test_archives_with_several_arrays(tmp_path):
     with pytest.raises(InputError, match="Choose one with --array: train, test"):
         open_table([str(tmp_path / "a.npz")])
     with pytest.raises(InputError, match="has no array 'x'"):
-        open_table([str(tmp_path / "a.npz")], array="x")
-    table = open_table([str(tmp_path / "a.npz")], array="test")
-    assert np.array_equal(next(table.batches((0, 1, 2)))[0].values, VALUES + 1)
+        open_table([str(tmp_path / "a.npz")], ReadOptions(array="x"))
+    table = open_table([str(tmp_path / "a.npz")], ReadOptions(array="test"))
+    assert np.array_equal(next(table.batches((0, 1, 2))).values, VALUES + 1)
 
 
 def test_files_that_cannot_be_read(tmp_path):
@@ -153,18 +155,18 @@ def test_files_that_cannot_be_read(tmp_path):
     (tmp_path / "text.npz").write_text("a,b")
     (tmp_path / "text.feather").write_text("a,b")
     messages = {
-        "objects.npy": "holds object",
+        "objects.npy": "Python objects",
         "cube.npy": "Reshape",
         "large.npy": "beyond 2",
         "short.npy": "truncated",
-        "words.parquet": "'a' holds string, no numbers.*--passthrough",
+        "words.parquet": "do not hold numbers: 'a' .text.*--passthrough",
         "large.parquet": "beyond 2.*--passthrough",
         "infinite.parquet": "infinite.parquet, row 1, column 'a': inf",
         "damaged.parquet": "damaged",
         "text.parquet": "cannot be read as parquet",
         "text.npz": "cannot be read as npz",
         "text.feather": "cannot be read as feather",
-        "absent.csv": "is not there",
+        "absent.csv": "does not exist",
         "file.xlsx": "only .csv, .tsv",
         "file": "'of no file'",
     }
@@ -191,12 +193,12 @@ def test_tables_without_rows_keep_their_columns(tmp_path):
 
 def test_columns_by_name_and_pattern():
     names = ("id", "s1", "s2", "[odd]", "note")
-    assert choose_columns(names) == (0, 1, 2, 3, 4)
-    assert choose_columns(names, ["s?"]) == (1, 2)
-    assert choose_columns(names, ["note", "s1"]) == (1, 4)
-    assert choose_columns(names, ["[odd]"]) == (3,)
-    assert choose_columns(names, (), ["id", "note"]) == (1, 2, 3)
+    assert match_columns(names) == (0, 1, 2, 3, 4)
+    assert match_columns(names, ["s?"]) == (1, 2)
+    assert match_columns(names, ["note", "s1"]) == (1, 4)
+    assert match_columns(names, ["[odd]"]) == (3,)
+    assert match_columns(names, (), ["id", "note"]) == (1, 2, 3)
     with pytest.raises(ColumnsError, match="No column is called 't\\*'"):
-        choose_columns(names, ["t*"])
+        match_columns(names, ["t*"])
     with pytest.raises(ColumnsError, match="No column is left"):
-        choose_columns(names, (), ["*"])
+        match_columns(names, (), ["*"])

@@ -1,0 +1,205 @@
+"""Batches of rows: what files are read as, and what writers take.
+
+A batch holds the chosen columns as numbers and all columns as they stood in the file: as records of text, so that what
+was not replaced can be written byte for byte, or as a table of pyarrow, which keeps types.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from treemend.exceptions import InputError
+from treemend.files.cells import NumberFormat
+from treemend.files.lines import Lines
+from treemend.files.recognition import Sample
+from treemend.tables import LARGEST_EXACT, integers_fit
+
+__all__ = ["Batch", "Source", "Writer", "as_float64", "batch_length", "float_column", "replaced_column"]
+
+_CELLS = 1_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Some rows of a table.
+
+    Attributes
+    ----------
+    values : ndarray of float64, rows x chosen columns
+        NaN where a value is missing.
+    columns : tuple of int
+        Positions of the chosen columns.
+    place : callable
+        Tells where a row of the batch is: file and line, or file and row.
+    done : float
+        Share of the table that has been read, between 0 and 1.
+    lines : Lines or None
+        The rows of a text file.
+    native : pyarrow.Table or None
+        The rows of any other file, all columns.
+    integers : frozenset of int
+        Positions of text columns that hold integers.
+    """
+
+    values: NDArray[np.float64]
+    columns: tuple[int, ...]
+    place: Callable[[int], str]
+    done: float
+    lines: Lines | None = None
+    native: Any = None
+    integers: frozenset[int] = frozenset()
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @cached_property
+    def table(self) -> Any:
+        """All columns as a pyarrow.Table; those of text files are texts."""
+        return self.native if self.lines is None else self.lines.table()
+
+    def cells(self, rows: NDArray[np.int64], columns: tuple[int, ...]) -> Any:
+        """Return some cells as they stood, such as the ids of the rows in which something was found.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+            Rows of the batch.
+        columns : tuple of int
+            Positions in the table.
+
+        Returns
+        -------
+        pyarrow.Table
+        """
+        if self.lines is not None:
+            return self.lines.take(rows).table(columns)
+        return self.native.select(list(columns)).take(pa.array(rows, pa.int64()))
+
+    def parts(self, max_rows: int | None) -> Iterator["Batch"]:
+        """Cut the batch into smaller ones of at most so many rows."""
+        if max_rows is None or len(self) <= max_rows:
+            yield self
+            return
+        for begin in range(0, len(self), max_rows):
+            end = min(begin + max_rows, len(self))
+            yield replace(
+                self,
+                values=self.values[begin:end],
+                place=partial(self._place_from, begin),
+                lines=None if self.lines is None else self.lines.part(begin, end),
+                native=None if self.native is None else self.native.slice(begin, end - begin),
+            )
+
+    def _place_from(self, begin: int, row: int) -> str:
+        return self.place(begin + row)
+
+    def check_not_infinite(self, names: tuple[str, ...]) -> None:
+        """Refuse infinity, by file and line; NaN stands for a missing value."""
+        cells = np.isinf(self.values)
+        if cells.any():
+            row, column = (int(index[0]) for index in np.nonzero(cells))
+            raise InputError(
+                f"{self.place(row)}, column {names[self.columns[column]]!r}: {self.values[row, column]} is not a "
+                "finite number. Drop such rows, or empty the cells to have them filled."
+            )
+
+
+class Source(ABC):
+    """One file of rows.
+
+    Attributes
+    ----------
+    label : str
+        The file, for messages.
+    names : tuple of str
+        Columns; their numbers if they have no names.
+    named : bool
+    n_rows : int or None
+        If the file tells.
+    notes : tuple of str
+        What was recognised about the file, a sentence each.
+    numbers : NumberFormat or None
+        How numbers are written in a text file.
+    """
+
+    label: str
+    names: tuple[str, ...]
+    named: bool = True
+    n_rows: int | None = None
+    notes: tuple[str, ...] = ()
+    numbers: NumberFormat | None = None
+
+    @abstractmethod
+    def sample(self) -> Sample:
+        """Read the first rows, and some from further on."""
+
+    @abstractmethod
+    def batches(self, columns: tuple[int, ...]) -> Iterator[Batch]:
+        """Read the rows from the first to the last; one empty batch if there are none."""
+
+
+class Writer(Protocol):
+    """A file being written, batch after batch."""
+
+    def write(self, batch: Batch, filled: NDArray[np.float64], mask: NDArray[np.bool_]) -> None:
+        """Write the rows of a batch, with ``filled`` where ``mask`` says so; both are rows x chosen columns."""
+        ...
+
+    def write_table(self, table: Any) -> None:
+        """Write a pyarrow.Table, such as a mask or findings."""
+        ...
+
+    def close(self) -> None:
+        """Write what belongs at the end; the file that was given stays open."""
+        ...
+
+
+def batch_length(n_columns: int) -> int:
+    """Return how many rows to read at once: about a million cells.
+
+    Examples
+    --------
+    >>> batch_length(1000)
+    1000
+    """
+    return max(1, _CELLS // max(1, n_columns))
+
+
+def float_column(column: Any, what: str) -> NDArray[np.float64]:
+    """Return a numeric column of pyarrow as floats, NaN where it has no value."""
+    if pa.types.is_integer(column.type) and column.type.bit_width == 64 and len(column) > column.null_count:
+        extremes = pc.min_max(column).as_py()
+        if max(extremes["max"], -extremes["min"]) > LARGEST_EXACT:
+            raise InputError(
+                f"{what} holds integers beyond 2**53, which lose digits as 64-bit floats. Keep it out with "
+                "--passthrough."
+            )
+    return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def replaced_column(column: Any, filled: NDArray[np.float64], mask: NDArray[np.bool_]) -> Any:
+    """Return a numeric column with other values where ``mask`` says so.
+
+    Floats keep their type; integers and booleans do where all new values are such to rounding, or become float64.
+    """
+    if not mask.any():
+        return column
+    kind = column.type
+    if pa.types.is_floating(kind) or integers_fit(filled[mask], np.dtype(kind.to_pandas_dtype())):
+        if not pa.types.is_floating(kind):
+            filled = np.rint(filled)
+        values = np.where(mask, filled, 0).astype(kind.to_pandas_dtype())
+        return pc.if_else(pa.array(mask), pa.array(values, kind), column)
+    return pc.if_else(pa.array(mask), pa.array(filled), as_float64(column))
+
+
+def as_float64(column: Any) -> Any:
+    """Return a column of integers or booleans as float64; what is missing stays so."""
+    return (column.cast(pa.uint8()) if pa.types.is_boolean(column.type) else column).cast(pa.float64())

@@ -1,0 +1,148 @@
+"""The format of a file by its ending, and files that are compressed."""
+
+import bz2
+import gzip
+import io
+import lzma
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from treemend.exceptions import InputError, ParameterError
+
+__all__ = ["STANDARD_STREAM", "Format", "ReadOptions", "compressed", "decompressed", "format_of"]
+
+STANDARD_STREAM = "-"
+
+
+@dataclass(frozen=True)
+class Format:
+    """How a file is laid out.
+
+    Attributes
+    ----------
+    family : {"csv", "parquet", "feather", "npy", "npz"}
+    delimiter : str
+        Between the cells of text files; empty if the file itself must tell.
+    compression : str
+        Ending of the compression, empty if there is none.
+    """
+
+    family: str
+    delimiter: str = ""
+    compression: str = ""
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """How tables are read, where the files do not tell or are misunderstood.
+
+    Attributes
+    ----------
+    delimiter : str or None
+        Between the cells of text files; None tells it from the file.
+    decimal : {".", ","} or None
+        Decimal point; None tells it from the file.
+    thousands : str or None
+        Separator between groups of three digits, empty for none; None tells it from the file.
+    header : bool
+        Whether the first line of text files names the columns.
+    missing : tuple of str or None
+        Texts or numbers that stand for missing values, beside empty cells, ``NA`` and the like. With None, also numbers
+        such as -999 are taken so, where they are repeated and far from all others.
+    array : str or None
+        Which array of NPZ files.
+    """
+
+    delimiter: str | None = None
+    decimal: str | None = None
+    thousands: str | None = None
+    header: bool = True
+    missing: tuple[str, ...] | None = None
+    array: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.delimiter is not None and (
+            len(self.delimiter) != 1 or self.delimiter in '"\r\n' or self.delimiter > "~"
+        ):
+            raise ParameterError(f"The delimiter must be one ASCII character and not a quote, got {self.delimiter!r}.")
+        if self.decimal not in (None, ".", ","):
+            raise ParameterError(f"The decimal point must be '.' or ',', got {self.decimal!r}.")
+        if self.thousands is not None and (len(self.thousands) > 1 or self.thousands == (self.decimal or ".")):
+            raise ParameterError(
+                f"The thousands separator must be one character other than the decimal point, got {self.thousands!r}."
+            )
+
+
+_FAMILIES = {
+    ".csv": Format("csv", ","),
+    ".tsv": Format("csv", "\t"),
+    ".txt": Format("csv"),
+    ".parquet": Format("parquet"),
+    ".feather": Format("feather"),
+    ".arrow": Format("feather"),
+    ".npy": Format("npy"),
+    ".npz": Format("npz"),
+}
+_COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
+
+
+def format_of(path: str) -> Format:
+    """Return the format of a path; ``-`` is CSV.
+
+    Examples
+    --------
+    >>> format_of("rows.CSV.gz")
+    Format(family='csv', delimiter=',', compression='.gz')
+    """
+    if path == STANDARD_STREAM:
+        return _FAMILIES[".csv"]
+    endings = [ending.lower() for ending in Path(path).suffixes]
+    compression = endings.pop() if endings and endings[-1] in _COMPRESSIONS else ""
+    found = _FAMILIES.get(endings[-1] if endings else "")
+    if found is None:
+        raise InputError(
+            f"{path} has the ending {Path(path).suffix or 'of no file'!r}, and only {', '.join(_FAMILIES)} are known, "
+            f"text files also with {', '.join(_COMPRESSIONS)}. Save it as CSV, or rename it."
+        )
+    if compression and found.family != "csv":
+        raise InputError(f"{path} is compressed, and only text files can be. Decompress it first.")
+    return Format(found.family, found.delimiter, compression)
+
+
+def decompressed(file: BinaryIO, compression: str) -> BinaryIO:
+    """Return a stream of what a compressed file holds; the file itself where the compression is empty."""
+    openers: dict[str, Any] = {"": lambda file: file, ".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+    openers[".zst"] = lambda file: io.BufferedReader(_arrow_stream(file, "CompressedInputStream"))
+    return cast(BinaryIO, openers[compression](file))
+
+
+def compressed(file: BinaryIO, compression: str) -> BinaryIO:
+    """Return a stream that compresses into a file, which stays open; the same bytes give the same file."""
+    if compression == ".gz":
+        return cast(BinaryIO, gzip.GzipFile("", "wb", fileobj=file, mtime=0))
+    if compression == ".zst":
+        return cast(BinaryIO, _arrow_stream(_KeptOpen(file), "CompressedOutputStream"))
+    openers: dict[str, Any] = {"": lambda file, _: file, ".bz2": bz2.open, ".xz": lzma.open}
+    return cast(BinaryIO, openers[compression](file, "wb"))
+
+
+class _KeptOpen(io.RawIOBase):
+    """A file to write to that pyarrow, which closes what it is given, cannot close."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+
+    def writable(self) -> bool:
+        """Tell pyarrow that it may write."""
+        return True
+
+    def write(self, data: Any) -> int:
+        """Hand on to the file."""
+        return self._file.write(data)
+
+
+def _arrow_stream(file: Any, kind: str) -> Any:
+    import pyarrow
+
+    return getattr(pyarrow, kind)(file, "zstd")
