@@ -1,17 +1,19 @@
 """How the paper corrupts rows: stretches of attributes, or squares of pixels, overwritten with U[0, 1].
 
-Enters: clean rows and a generator of random numbers. Leaves: corrupted copies; the rows that came are not changed.
+Enters: clean rows and a generator of random numbers. Leaves: corrupted copies; the rows that came are not changed. The
+order of the draws is part of the committed results: a place, then its values, row by row.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
+from treemend.synthetic import draw_square, draw_stretch
+
 __all__ = ["overwrite_share_of_rows", "overwrite_squares", "overwrite_stretches"]
 
 Rows = NDArray[np.float64]
 
-_SIDE = 16
-_SIDES = (5, 11)
+_GRID = (16, 16)
 
 
 def overwrite_stretches(rows: Rows, rng: np.random.Generator, longest: float = 0.5) -> Rows:
@@ -25,12 +27,9 @@ def overwrite_stretches(rows: Rows, rng: np.random.Generator, longest: float = 0
         Largest share of the attributes; lengths from a tenth of them to this share are equally likely.
     """
     corrupted = rows.copy()
-    n_features = rows.shape[1]
-    shortest_width, longest_width = int(np.ceil(0.1 * n_features)), int(np.floor(longest * n_features))
     for row in corrupted:
-        width = rng.integers(shortest_width, longest_width + 1)
-        start = rng.integers(0, n_features - width + 1)
-        row[start : start + width] = rng.random(width)
+        stretch = draw_stretch(len(row), rng, longest)
+        row[stretch] = rng.random(stretch.stop - stretch.start)
     return corrupted
 
 
@@ -56,11 +55,10 @@ def overwrite_squares(images: Rows, rng: np.random.Generator) -> tuple[Rows, NDA
     mask : ndarray of bool, images x 256
         True where a pixel was overwritten.
     """
-    corrupted = images.reshape(-1, _SIDE, _SIDE).copy()
+    corrupted = images.reshape(-1, *_GRID).copy()
     mask = np.zeros(corrupted.shape, dtype=bool)
     for image in np.flatnonzero(rng.random(len(images)) < 0.5):
-        side = rng.integers(_SIDES[0], _SIDES[1] + 1)
-        top, left = rng.integers(0, _SIDE - side + 1), rng.integers(0, _SIDE - side + 1)
-        corrupted[image, top : top + side, left : left + side] = rng.random((side, side))
-        mask[image, top : top + side, left : left + side] = True
+        square = draw_square(_GRID, rng)
+        corrupted[image][square] = rng.random(corrupted[image][square].shape)
+        mask[image][square] = True
     return corrupted.reshape(len(images), -1), mask.reshape(len(images), -1)

@@ -43,3 +43,14 @@ def test_squares_hit_half_of_the_images():
     sides = np.sqrt(mask[hit].sum(axis=1))
     assert set(sides) == {5, 6, 7, 8, 9, 10, 11}
     assert np.all(mask[hit].reshape(-1, 16, 16).any(axis=1).sum(axis=1) == sides)
+
+
+def test_draws_are_those_of_the_committed_results():
+    rng = np.random.default_rng(0)
+    corrupted = overwrite_stretches(np.zeros((20, 30)), rng)
+    images, _ = overwrite_squares(np.zeros((20, 256)), rng)
+    shares = overwrite_share_of_rows(np.zeros((20, 30)), 0.5, rng, 0.3)
+    found = [corrupted.sum(), images.sum(), shares.sum(), rng.random()]
+    np.testing.assert_allclose(
+        found, [112.86032320256933, 244.80718255812846, 29.41545127873, 0.03257234981461099], rtol=1e-13
+    )

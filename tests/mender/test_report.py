@@ -46,7 +46,7 @@ def test_kinds_are_told_apart():
     rng = np.random.default_rng(0)
 
     def rows(n_rows):
-        return waves(rng, n_rows, 24) + rng.normal(scale=0.1, size=(n_rows, 24))
+        return waves(n_rows, 24, rng=rng) + rng.normal(scale=0.1, size=(n_rows, 24))
 
     clean, suspect = rows(400), rows(40)
     suspect[:10, 8:16] += 0.8

@@ -70,6 +70,11 @@ class Calibration:
 
     statistics: Floats
 
+    @property
+    def n_rows(self) -> int:
+        """Number of reference rows that set the threshold."""
+        return len(self.statistics)
+
     def p_values(self, statistic: Floats, *, own: bool = False) -> Floats:
         """Return conformal p-values; equal statistics count as larger, so that ties are conservative.
 

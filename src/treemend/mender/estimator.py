@@ -13,7 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 from treemend import tables
 from treemend.base import BaseMender
 from treemend.exceptions import InputError, ParameterError
+from treemend.mender.contaminated import fit_contaminated
 from treemend.mender.layout import resolve_layout
+from treemend.mender.learning import CrossFit
 from treemend.mender.model import MenderModel
 from treemend.mender.pipeline import Mended, fit_model, mend_rows, score_rows
 from treemend.params import check_choice, check_count, check_flag, check_names, check_share
@@ -82,8 +84,8 @@ class Mender(BaseMender):
     >>> from treemend import Mender
     >>> from treemend.synthetic import waves
     >>> rng = np.random.default_rng(0)
-    >>> mender = Mender(false_alarm_rate=0.05).fit(waves(rng, 500, 32))
-    >>> suspect = waves(rng, 3, 32)
+    >>> mender = Mender(false_alarm_rate=0.05).fit(waves(500, 32, rng=rng))
+    >>> suspect = waves(3, 32, rng=rng)
     >>> suspect[1, 8:16] = rng.uniform(-2, 2, 8)
     >>> mended = mender.mend(suspect)
     >>> mended.corrupted
@@ -195,9 +197,9 @@ class Mender(BaseMender):
         check_count("n_draws", n_draws, least=0)
         if fdr is not None:
             check_share("fdr", fdr, zero=True)
-        statistics = self._fit(X)
+        cross_fit = self._fit(X)
         with self._followed():
-            return self._mend(self._suspects(X), statistics, self._rate(None), fdr, "repair", n_draws)
+            return self._mend(self._suspects(X), cross_fit, self._rate(None), fdr, "repair", n_draws)
 
     def fit_predict(self, X: Any, y: Any = None, **fit_params: Any) -> NDArray[np.int64]:
         """Learn from rows and return -1 for declared ones, each judged by a model that has not seen it.
@@ -214,11 +216,10 @@ class Mender(BaseMender):
         ndarray of int of shape (n_samples,)
         """
         del y, fit_params
-        statistics = self._fit(X)
-        table = self._suspects(X)
+        cross_fit = self._fit(X)
         with self._followed():
-            statistics = score_rows(self._model, table.values, statistics, n_jobs=self.n_jobs)
-        return np.where(-statistics < self.offset_, -1, 1)
+            p_values, _ = self._judge(self._suspects(X), cross_fit)
+        return np.where(p_values <= self.false_alarm_rate, -1, 1)
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """Return how clean each row is: minus the statistic of its evidence, so that higher is cleaner.
@@ -250,7 +251,8 @@ class Mender(BaseMender):
         -------
         ndarray of shape (n_samples,)
         """
-        return self._model.calibration.p_values(-self.score_samples(X))
+        scores = self.score_samples(X)
+        return self._model.calibration.p_values(-scores)
 
     @property
     def offset_(self) -> float:
@@ -258,8 +260,8 @@ class Mender(BaseMender):
         check_is_fitted(self)
         return -self._model.calibration.threshold(self._rate(None))
 
-    def _fit(self, X: Any) -> NDArray[np.float64]:
-        """Fit, and return the statistic of each reference row by a model that has not seen it; NaN where not known."""
+    def _fit(self, X: Any) -> CrossFit:
+        """Fit, and return how the reference rows are judged by detectors that have not seen them."""
         self._check_params()
         before = dict(vars(self))
         try:
@@ -271,10 +273,9 @@ class Mender(BaseMender):
                 )
             tables.check_range(table.values, table.names)
             layout = resolve_layout(self.layout, table.values, table.names)
+            learn = fit_contaminated if self.contaminated else fit_model
             with self._followed():
-                self._model, statistics = fit_model(
-                    table.values, layout, contaminated=self.contaminated, seed=self._seed(), n_jobs=self.n_jobs
-                )
+                self._model, cross_fit = learn(table.values, layout, seed=self._seed(), n_jobs=self.n_jobs)
         except BaseException:
             # Whatever happens, Ctrl-C included, the estimator is what it was.
             self.__dict__ = before
@@ -286,38 +287,50 @@ class Mender(BaseMender):
                 UserWarning,
                 stacklevel=3,
             )
-        return statistics
+        return cross_fit
+
+    def _judge(
+        self, table: tables.Table, cross_fit: CrossFit | None
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return p-values and scores; with a cross-fit, the rows are those that it judged."""
+        statistics = score_rows(self._model, table.values, n_jobs=self.n_jobs)
+        p_values = self._model.calibration.p_values(statistics)
+        if cross_fit is not None:
+            judged = cross_fit.fold >= 0
+            statistics[judged] = cross_fit.evidence.statistic[judged]
+            p_values[judged] = cross_fit.p_values()[judged]
+        return p_values, -statistics
 
     def _mend(
         self,
         table: tables.Table,
-        statistics: NDArray[np.float64] | None,
+        cross_fit: CrossFit | None,
         rate: float,
         fdr: float | None,
         on_drift: str,
         n_draws: int,
     ) -> Result:
-        """Mend a table; ``statistics`` are those of its rows where they are known already, NaN elsewhere."""
-        model = self._model
-        threshold = model.calibration.threshold(rate)
-        rule = Rule("rate", rate, model.calibration.n_rows, powerless=not np.isfinite(threshold))
-        statistics = score_rows(model, table.values, statistics, n_jobs=self.n_jobs)
-        p_values = model.calibration.p_values(statistics)
-        declared = statistics > threshold
-        if fdr is not None:
-            rule = Rule("fdr", fdr, model.calibration.n_rows)
+        """Mend a table; with a cross-fit, its rows are those that the model learnt from."""
+        calibration = self._model.calibration
+        p_values, scores = self._judge(table, cross_fit)
+        if fdr is None:
+            rule = Rule("rate", rate, calibration.n_rows, powerless=not np.isfinite(calibration.threshold(rate)))
+            declared = p_values <= rate
+        else:
+            rule = Rule("fdr", fdr, calibration.n_rows)
             declared = adjusted_p_values(p_values) <= fdr
         mended = mend_rows(
-            model,
+            self._model,
             table.values,
             declared,
+            cross_fit=cross_fit,
             imputation=self.imputation,
             leave_if_drifted=on_drift == "leave",
             n_draws=n_draws,
             seed=self._seed(),
             n_jobs=self.n_jobs,
         )
-        return self._result(table, mended, p_values, -statistics, rule)
+        return self._result(table, mended, p_values, scores, rule)
 
     def _result(
         self,
