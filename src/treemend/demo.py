@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits
 
 from treemend.mender import Mender
 from treemend.result import Result
-from treemend.synthetic import draw_square
+from treemend.synthetic import square_masks
 
 __all__ = ["run"]
 
@@ -30,20 +30,19 @@ def run(output: str | os.PathLike[str] = "demo.png", rate: float = 0.05) -> list
     rng = np.random.default_rng(0)
     digits = rng.permutation(load_digits().data)
     reference, true = digits[:_N_REFERENCE], digits[_N_REFERENCE:]
-    mask = np.zeros((len(true), *_GRID), dtype=bool)
-    for image in mask[::2]:
-        image[draw_square(_GRID, rng)] = True
-    mask = mask.reshape(len(true), -1)
+    mask = np.zeros(true.shape, dtype=bool)
+    mask[::2] = square_masks(len(mask[::2]), _GRID, rng=rng)
     corrupted = np.where(mask, rng.uniform(digits.min(), digits.max(), true.shape), true)
     mended = Mender(layout=_GRID, false_alarm_rate=rate).fit(reference).mend(corrupted)
     _draw({"true": true, "corrupted": corrupted, "found": mended.mask, "repaired": mended.repaired}, output)
     sizes = f"{len(reference)} clean digits learnt, {len(true)} more looked at, half of them occluded"
-    return [sizes, *_measured(true, corrupted, mask.any(axis=1), mended, rate), f"picture: {output}"]
+    return [sizes, *_measured(true, corrupted, mended, rate), f"picture: {output}"]
 
 
 def _measured(
-    true: NDArray[np.float64], corrupted: NDArray[np.float64], occluded: NDArray[np.bool_], mended: Result, rate: float
+    true: NDArray[np.float64], corrupted: NDArray[np.float64], mended: Result, rate: float
 ) -> list[str]:
+    occluded = np.asarray((corrupted != true).any(axis=1))
     before, after = (np.linalg.norm(rows - true, axis=1)[occluded].mean() for rows in (corrupted, mended.repaired))
     found, touched = mended.corrupted[occluded], mended.corrupted[~occluded]
     return [

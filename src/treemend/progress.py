@@ -192,8 +192,8 @@ def _described(steps: list[_Step], *, bar: bool) -> str:
     >>> _described(steps, bar=False)
     'learning: fold 3 of 5: 40%'
     """
-    ends = [steps[0].title, steps[-1].title] if len(steps) > 1 else [steps[0].title]
-    titles = ": ".join(title for title in ends if title) or "starting"
+    names = [one.title for one in steps if one.title] or ["starting"]
+    titles = ": ".join(names[:1] + names[1:][-1:])
     measured = next((one for one in steps if one.total), None)
     seconds = time.monotonic() - (measured or steps[0]).begun
     if measured is None or not measured.total:

@@ -2,6 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from treemend import progress
 from treemend.cli.errors import Signals, run
 from treemend.synthetic import waves
 
@@ -18,6 +19,12 @@ def frames():
     suspect.iloc[7, 0:8] = rng.uniform(-2, 2, 8)
     suspect.insert(0, "id", [f"=cmd|'/C calc'!A{row}" for row in range(20)])
     return clean, suspect
+
+
+@pytest.fixture(autouse=True)
+def no_lines_of_progress(monkeypatch):
+    """On a busy machine lines about progress would come between those that tests look at."""
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 1e9)
 
 
 @pytest.fixture

@@ -4,7 +4,10 @@ import os
 
 import treemend
 from treemend.cli.errors import printable
+from treemend.mender import Mender
 from treemend.model_file import checksum_of, read_model
+from treemend.report.words import counted
+from treemend.tcs import TCS
 
 __all__ = ["describe"]
 
@@ -23,8 +26,22 @@ def describe(path: str) -> list[str]:
         f"written by   {stored.written_by}",
         f"method       {stored.estimator}",
         f"columns      {estimator.n_features_in_}: {', '.join(names[:_NAMES_SHOWN]) + more if names else 'no names'}",
-        *(f"{name:<13}{value}" for name, value in estimator.model_type.description(estimator._model)),
+        *_learnt(estimator),
         "parameters",
         *(f"  {name:18}{value!r}" for name, value in sorted(estimator.get_params(deep=False).items())),
     ]
     return [printable(line) for line in lines]
+
+
+def _learnt(estimator: Mender | TCS) -> list[str]:
+    """Say what was learnt, method by method."""
+    if isinstance(estimator, TCS):
+        n_rows, n_nodes = len(estimator._model.index.rows), estimator.tree_.n_nodes
+        return [
+            f"reference    {counted(n_rows, 'row')}",
+            f"threshold    tau = {estimator.tau_:g}",
+            f"tree         {n_nodes} nodes",
+        ]
+    layout, calibration = estimator._model.layout, estimator._model.calibration
+    shape = "x".join(map(str, layout.grid)) if layout.grid is not None else "a sequence"
+    return [f"reference    {counted(calibration.n_rows, 'row')}", f"layout       {shape}"]
