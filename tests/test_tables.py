@@ -1,11 +1,21 @@
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
 
-from treemend.exceptions import InputError
-from treemend.tables import check_finite, check_not_infinite, check_range, columns_difference, learn_scaling, read_table
+from treemend.exceptions import ColumnsError, InputError
+from treemend.tables import (
+    attributes_only,
+    check_finite,
+    check_not_infinite,
+    check_range,
+    columns_difference,
+    integers_fit,
+    read_table,
+)
 
 VALUES = np.array([[0.1, 2.0, 3.0], [4.0, 5.5, 6.0]])
 NAMES = ["a", "b", "c"]
@@ -39,7 +49,7 @@ def test_pandas_keeps_index_dtypes_and_odd_names():
     rebuilt = table.rebuilt(np.zeros((2, 3)), np.zeros((2, 3), dtype=bool))
     assert list(rebuilt.columns) == list(frame.columns)
     assert list(rebuilt.index) == [7, 3]
-    assert [str(dtype) for dtype in rebuilt.dtypes] == ["float32", "float64", "float64"]
+    assert [str(dtype) for dtype in rebuilt.dtypes] == ["float32", "int64", "bool"]
     assert rebuilt[("a", 1)].tolist() == frame[("a", 1)].tolist()
 
 
@@ -106,18 +116,95 @@ def test_range_check():
         check_range(np.array([[0, -1.7e308], [1, 1.7e308]]), None)
 
 
-def test_minmax_scaling_of_constant_and_far_values():
-    scaling = learn_scaling(np.array([[1.0, 5.0], [3.0, 5.0]]), "minmax")
-    assert scaling.apply(np.array([[2.0, 5.0], [1e300, 6.0]])).tolist() == [[0.5, 0.0], [1e15, 1.0]]
+WHOLE = {
+    "pandas": pd.DataFrame({"n": [4, 2, 3], "flag": [True, False, True], "x": [0.5, 1.5, 2.5]}, index=[3, 1, 2]),
+    "pandas with nulls": pd.DataFrame(
+        {
+            "n": pd.array([4, 2, None], dtype="Int16"),
+            "flag": pd.array([True, None, True], dtype="boolean"),
+            "x": [0.5, 1.5, 2.5],
+        }
+    ),
+    "polars": pl.DataFrame(
+        {"n": [4, 2, None], "flag": [True, False, None], "x": [0.5, 1.5, 2.5]}, schema_overrides={"n": pl.UInt8}
+    ),
+    "pyarrow": pa.table({"n": pa.array([4, None, 3], pa.int32()), "flag": [True, False, None], "x": [0.5, 1.5, 2.5]}),
+}
 
 
-def test_no_scaling_keeps_proportions_exactly():
-    rng = np.random.default_rng(0)
-    values = rng.normal(size=(5, 4)) * 1e200
-    scaled = learn_scaling(values, None).apply(values)
-    factor = scaled[0, 0] / values[0, 0]
-    assert np.array_equal(scaled, values * factor)
-    assert 1 <= np.ptp(scaled, axis=0).max() < 2
+def columns_of(frame):
+    return {
+        name: frame[name].to_list() if hasattr(frame[name], "to_list") else frame[name].to_pylist() for name in "nx"
+    }
+
+
+def types_of(frame):
+    return [str(kind) for kind in (frame.schema.types if isinstance(frame, pa.Table) else frame.dtypes)]
+
+
+@pytest.mark.parametrize("kind", WHOLE)
+def test_columns_of_integers_stay_where_nothing_else_came_in(kind):
+    frame = WHOLE[kind]
+    table = read_table(frame)
+    nothing = np.zeros((3, 3), dtype=bool)
+    assert types_of(table.rebuilt(table.values, nothing)) == types_of(frame)
+    first = nothing.copy()
+    first[0] = True
+    rebuilt = table.rebuilt(np.full((3, 3), 1 - 1e-12), first)
+    assert types_of(rebuilt) == types_of(frame)
+    assert columns_of(rebuilt)["n"][0] == 1
+    assert repr(columns_of(rebuilt)["n"][1:]) == repr(columns_of(frame)["n"][1:])
+    before = types_of(frame)
+    as_float = types_of(table.rebuilt(np.full((3, 3), 0.4), first))
+    assert as_float[2] == before[2]
+    assert all("loat" in kind or kind == "double" for kind in as_float)
+    assert types_of(table.rebuilt(table.values, nothing, keep_integers=False))[0] != before[0]
+    assert types_of(frame) == before, "the table that came is not changed"
+
+
+def test_integers_that_the_type_cannot_hold_become_floats():
+    frame = pd.DataFrame({"n": np.array([1, 2], dtype=np.int8), "x": [0.0, 1.0]})
+    mask = np.array([[True, False], [False, False]])
+    for filled, dtype in ((-128, "int8"), (128, "float64"), (3.01, "float64")):
+        rebuilt = read_table(frame).rebuilt(np.full((2, 2), float(filled)), mask)
+        assert (str(rebuilt["n"].dtype), rebuilt["n"].tolist()) == (dtype, [filled, 2])
+    assert integers_fit(np.array([0.0, 1.0]), np.dtype(bool))
+    assert not integers_fit(np.array([2.0]), np.dtype(bool))
+
+
+def test_what_has_not_been_read_says_how_to_read_it():
+    for path in ("rows.csv", Path("rows.csv")):
+        with pytest.raises(InputError, match="got a path \\('rows.csv'\\). Read the file first, .*treemend mend"):
+            read_table(path)
+    with pytest.raises(InputError, match="LazyFrame.*collect"):
+        read_table(FRAMES["polars"].lazy())
+    dask = pytest.importorskip("dask.dataframe")
+    with pytest.raises(InputError, match="treemend.dask.mend"):
+        read_table(dask.from_pandas(FRAMES["pandas"], npartitions=1))
+
+
+def test_names_that_cannot_be_told_apart():
+    doubled = pd.DataFrame(VALUES, columns=["a", "b", "a"])
+    for table in (doubled, pa.table([[1.0], [2.0]], names=["a", "a"])):
+        with pytest.raises(ColumnsError, match="several columns named 'a'. Rename"):
+            read_table(table)
+    with pytest.raises(ColumnsError, match="several columns named 'a'"):
+        attributes_only(doubled, ["b"])
+    unhashable = pd.DataFrame(VALUES)
+    unhashable.columns = pd.Index([["a"], ["b"], ["c"]], dtype=object, tupleize_cols=False)
+    with pytest.raises(ColumnsError, match="unhashable type: 'list'. Rename"):
+        read_table(unhashable)
+    with pytest.raises(ColumnsError, match="passthrough must name columns, got an unhashable"):
+        read_table(FRAMES["pandas"], passthrough=[["a"]])
+
+
+@pytest.mark.parametrize("table", [[[1], [2]], pd.DataFrame({"a": [1, 2]}), pl.DataFrame({"a": [1, 2]})])
+def test_a_single_column_is_no_reference(table):
+    assert read_table(table).values.tolist() == [[1], [2]]
+    with pytest.raises(
+        InputError, match="1 feature\\(s\\) .*minimum of 2 is required: a value is judged by the others"
+    ):
+        read_table(table, least_columns=2)
 
 
 @pytest.mark.parametrize(

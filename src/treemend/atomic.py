@@ -1,11 +1,7 @@
-"""Files that appear whole or not at all.
+"""Files that appear complete or not at all, whatever happens meanwhile: an error, a full disk, Ctrl-C, ``kill -9``.
 
-Enters: a path, and bytes. Leaves: a complete file under that path, or nothing under it, whatever happens meanwhile: an
-error, a full disk, Ctrl-C, ``kill -9``.
-
-Bytes go into a file beside the final one, in the same folder. Where the system can (Linux), that file has no name until
-it is complete, so that even a killed process leaves nothing behind; elsewhere it is called ``.NAME.XXXXXXXX.part`` and
-renamed at the end.
+Bytes go into a file in the folder of the final one. On Linux that file has no name until it is complete, so that even a
+killed process leaves nothing behind; elsewhere it is called ``.NAME.XXXXXXXX.part`` until then.
 """
 
 import os
@@ -30,9 +26,9 @@ class AtomicFile:
     Parameters
     ----------
     path : path
-        Where the file shall appear.
+        Where the file shall appear; links are followed.
     replace : bool
-        Whether a file that is there already is replaced; otherwise it is an `OutputError`.
+        Whether an existing file is replaced; otherwise it is an `OutputError`.
 
     Attributes
     ----------
@@ -44,7 +40,7 @@ class AtomicFile:
         self.path = Path(os.path.realpath(path))
         self.replace = replace
         self._check_target()
-        self._beside: Path | None = None
+        self._temporary: Path | None = None
         try:
             self.file: BinaryIO = self._open()
         except OSError as error:
@@ -67,87 +63,66 @@ class AtomicFile:
         self.file.flush()
         os.fsync(self.file.fileno())
         self._check_target()
-        if self._beside is None and not self.replace:
-            _name_open_file(self.file.fileno(), self.path)
+        if self._temporary is None and self.replace:
+            # A file without a name can only get one that is not taken.
+            temporary = self._temporary_path()
+            self._link(temporary)
+            self._temporary = temporary
+        if self.replace and self._temporary is not None:
+            os.replace(self._temporary, self.path)
+            self._temporary = None
         else:
-            if self._beside is None:
-                self._beside = self._hidden_name()
-                _name_open_file(self.file.fileno(), self._beside)
-            self.file.close()
-            _move(self._beside, self.path, replace=self.replace)
-            self._beside = None
-        self.file.close()
-        _sync_folder(self.path.parent)
+            self._link(self.path)
+        self.discard()
+        if os.name != "nt":
+            # The new name survives a power cut.
+            folder = os.open(self.path.parent, os.O_RDONLY)
+            os.fsync(folder)
+            os.close(folder)
 
     def discard(self) -> None:
         """Forget what was written; does nothing to a published file."""
         # A full disk refuses the last buffered bytes; they are not wanted any more.
         with suppress(OSError):
             self.file.close()
-        if self._beside is not None:
-            self._beside.unlink(missing_ok=True)
-            self._beside = None
+        if self._temporary is not None:
+            self._temporary.unlink(missing_ok=True)
+            self._temporary = None
 
     def _check_target(self) -> None:
-        try:
-            mode = os.stat(self.path).st_mode
-        except OSError:
-            return
-        if not stat.S_ISREG(mode):
-            raise OutputError(f"{self.path} is not a plain file. Choose another name.")
-        if not self.replace:
-            raise _exists(self.path)
+        with suppress(FileNotFoundError, NotADirectoryError):
+            if not stat.S_ISREG(os.stat(self.path).st_mode):
+                raise OutputError(f"{self.path} is not a plain file. Choose another name.")
+            if not self.replace:
+                raise self._exists()
+
+    def _exists(self) -> OutputError:
+        return OutputError(f"{self.path} already exists; not overwritten. Choose another name, or ask to overwrite it.")
 
     def _open(self) -> BinaryIO:
         # Not Linux, or a file system without nameless files; if something else is wrong, the hidden file shows it.
         with suppress(AttributeError, OSError):
             return os.fdopen(os.open(self.path.parent, os.O_TMPFILE | os.O_RDWR, 0o666), "w+b")
-        beside = self._hidden_name()
-        descriptor = os.open(beside, os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_BINARY", 0), 0o666)
-        self._beside = beside
-        return os.fdopen(descriptor, "w+b")
+        temporary = self._temporary_path()
+        flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_BINARY", 0)
+        file = os.fdopen(os.open(temporary, flags, 0o666), "w+b")
+        self._temporary = temporary
+        return file
 
-    def _hidden_name(self) -> Path:
+    def _temporary_path(self) -> Path:
         return self.path.with_name(f".{self.path.name[:200]}.{secrets.token_hex(4)}.part")
 
-
-def _exists(path: Path) -> OutputError:
-    return OutputError(f"{path} already exists; not overwritten. Choose another name, or ask to overwrite it.")
-
-
-def _name_open_file(descriptor: int, path: Path) -> None:
-    """Give a nameless open file a name that is not taken yet."""
-    descriptors = os.open("/proc/self/fd", os.O_RDONLY)
-    try:
-        # The folder descriptor makes Python call linkat, which follows /proc's link to the file itself.
-        os.link(str(descriptor), path, src_dir_fd=descriptors, follow_symlinks=True)
-    except FileExistsError:
-        raise _exists(path) from None
-    finally:
-        os.close(descriptors)
-
-
-def _move(beside: Path, path: Path, *, replace: bool) -> None:
-    if replace:
-        os.replace(beside, path)
-        return
-    try:
-        os.link(beside, path)
-    except FileExistsError:
-        raise _exists(path) from None
-    except OSError:
-        # No hard links here; nothing better than the check just made keeps another process from being overwritten.
-        os.replace(beside, path)
-    else:
-        beside.unlink()
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the new name survive a power cut, where folders can be synced."""
-    if os.name == "nt":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    def _link(self, path: Path) -> None:
+        """Give the file another name, which must be free; the old one, if it has any, goes when it is discarded."""
+        try:
+            if self._temporary is not None:
+                os.link(self._temporary, path)
+                return
+            # The folder descriptor makes Python call linkat, which follows /proc's link to the file itself.
+            descriptors = os.open("/proc/self/fd", os.O_RDONLY)
+            try:
+                os.link(str(self.file.fileno()), path, src_dir_fd=descriptors, follow_symlinks=True)
+            finally:
+                os.close(descriptors)
+        except FileExistsError:
+            raise self._exists() from None

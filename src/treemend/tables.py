@@ -288,7 +288,9 @@ def _replaced(column: Any, filled: NDArray[np.float64], mask: NDArray[np.bool_],
     if keep_integers and (column.dtype.is_integer() or column.dtype == nw.Boolean):
         dtype = np.dtype("bool" if column.dtype == nw.Boolean else str(column.dtype).lower().replace("128", "64"))
         if integers_fit(filled[mask], dtype):
-            return column.scatter(np.flatnonzero(mask).tolist(), np.rint(filled[mask]).astype(dtype).tolist())
+            whole = np.rint(filled[mask]).astype(dtype)
+            new = nw.new_series(column.name, whole, column.dtype, backend=column.implementation)
+            return column.scatter(np.flatnonzero(mask).tolist(), new)
     column = _as_float(column)
     values = column.to_numpy().copy()
     values[mask] = filled[mask]
