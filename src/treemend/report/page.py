@@ -14,7 +14,7 @@ from importlib.resources import files
 from typing import Any
 
 from treemend.atomic import AtomicFile
-from treemend.report.words import KIND_WORDS, clip, clip_middle, counted, percent
+from treemend.report.words import clip, clip_middle, counted, percent
 
 __all__ = ["as_html", "as_json", "row_strip", "write_html"]
 
@@ -172,10 +172,13 @@ def _notes(notes: list[str], kind: str) -> str:
 
 
 def _most_hit(summary: dict[str, Any]) -> str:
+    """Return the columns hit most; images show that as an image."""
     top = summary["columns"]["most_hit"]
-    if not top:
-        return "<p class='quiet'>No column was hit.</p>"
-    return _ranked([(one["name"], one["rows"], f"data-column='{escape(one['peak'])}'") for one in top], summary)
+    if not top or summary["grid"]:
+        return ""
+    ranked = _ranked([(one["name"], one["rows"], f"data-column='{escape(one['peak'])}'") for one in top], summary)
+    words = _WORDS[summary["repaired"]]["hits"]
+    return f"<h3>Columns hit most</h3><p class='key'>{words}; adjacent columns hit together share a line</p>{ranked}"
 
 
 def _kinds(summary: dict[str, Any]) -> str:
@@ -183,7 +186,7 @@ def _kinds(summary: dict[str, Any]) -> str:
     if not counts:
         return ""
     counts.sort(key=lambda one: -one[1])
-    ranked = _ranked([(f"{name}: {KIND_WORDS[name]}", rows, f"data-kind='{name}'") for name, rows in counts], summary)
+    ranked = _ranked([(name, rows, f"data-kind='{name}'") for name, rows in counts], summary)
     return f"<h3>Kinds of corruption</h3><p class='key'>in how many rows each kind was found</p>{ranked}"
 
 
@@ -211,7 +214,7 @@ def _option(index: int, record: dict[str, Any], summary: dict[str, Any], shared:
     words = _WORDS[summary["repaired"]]
     parts = ["unusual, left alone"] if record["unusual"] else []
     if record["n_corrupted"]:
-        parts.append(f"{counted(record['n_corrupted'], 'value')} {words['corrupted']}")
+        parts.append(f"{record['n_corrupted']:,} {words['corrupted']}")
     if record["n_missing"]:
         parts.append(f"{record['n_missing']:,} {'filled' if summary['repaired'] else 'missing'}")
     return (
@@ -219,7 +222,7 @@ def _option(index: int, record: dict[str, Any], summary: dict[str, Any], shared:
         f"<span class='thumb'></span><span class='name' title='{escape(clip(record['id'], 400))}'>"
         f"{escape(clip_middle(record['id'][shared:], _LONGEST))}</span>"
         f"<span class='what'>{', '.join(parts) or 'unchanged'}</span>"
-        f"{row_strip(record, summary['totals']['columns'])}</li>"
+        f"{'' if summary['grid'] else row_strip(record, summary['totals']['columns'])}</li>"
     )
 
 

@@ -1,5 +1,6 @@
 """The worst rows of all batches, each as a plain record of all that the page shows of it."""
 
+import math
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -11,7 +12,6 @@ from treemend.report.words import name_run, strongest_node, why
 
 __all__ = ["RowRecorder", "WorstRows", "plain_numbers"]
 
-_DIGITS = 6
 _EVIDENCE_DIGITS = 3
 
 Rank: TypeAlias = tuple[int, float, int, int]
@@ -75,7 +75,7 @@ class RowRecorder:
         filled = np.flatnonzero((corrupted | missing)[self._places])
         columns = shown[filled]
         unusual = bool(findings.unusual is not None and findings.unusual[row] and not corrupted.any())
-        p_value = None if findings.p_values is None else plain_number(findings.p_values[row])
+        p_value = _number_at(findings.p_values, row)
         n_reference = None if findings.rule is None else findings.rule.n_reference
         parts = [
             (name_run(self._names[start], self._names[stop - 1]), KINDS[kind] if kind >= 0 else "", stop - start)
@@ -88,7 +88,7 @@ class RowRecorder:
         return {
             "row": number,
             "id": str(number) if findings.row_ids is None else str(findings.row_ids[row]),
-            "score": None if findings.row_scores is None else plain_number(findings.row_scores[row]),
+            "score": _number_at(findings.row_scores, row),
             "p_value": p_value,
             "unusual": unusual,
             "n_corrupted": int(corrupted.sum()),
@@ -123,12 +123,7 @@ def _table_lines(table: dict[str, NDArray[Any]]) -> list[list[Any]]:
     return [list(line) for line in zip(*columns, strict=True)]
 
 
-def plain_number(value: float) -> float | None:
-    """Return a number with six digits, or None where there is none."""
-    return plain_numbers(np.array([value]))[0]
-
-
-def plain_numbers(values: NDArray[np.float64], digits: int = _DIGITS) -> list[float | None]:
+def plain_numbers(values: NDArray[np.float64], digits: int = 6) -> list[float | None]:
     """Round to significant digits; None where a value is not finite.
 
     Examples
@@ -136,11 +131,8 @@ def plain_numbers(values: NDArray[np.float64], digits: int = _DIGITS) -> list[fl
     >>> plain_numbers(np.array([1 / 3, 4.0, 123456789.0, np.nan]))
     [0.333333, 4.0, 123457000.0, None]
     """
-    finite = np.isfinite(values)
-    known = np.where(finite & (values != 0), values, 1.0)
-    exponent = np.clip(digits - 1 - np.floor(np.log10(np.abs(known))), -300, 300)
-    factor = 10.0 ** np.abs(exponent)
-    small = np.round(known * np.where(exponent > 0, factor, 1.0)) / np.where(exponent > 0, factor, 1.0)
-    large = np.round(known / factor) * factor
-    rounded = np.where(values == 0, 0.0, np.where(exponent > 0, small, large))
-    return [value if known else None for value, known in zip(rounded.tolist(), finite.tolist(), strict=True)]
+    return [float(f"{value:.{digits}g}") if math.isfinite(value) else None for value in values.tolist()]
+
+
+def _number_at(values: NDArray[np.float64] | None, row: int) -> float | None:
+    return None if values is None else plain_numbers(values[row : row + 1])[0]

@@ -140,7 +140,8 @@ class SummaryBuilder:
         }
         rows, unusual_rows = self._worst.records(), self._worst_unusual.records()
         n_shown = len(rows) + len(unusual_rows)
-        images_drawn = shared.grid is None or n_columns <= _MOST_SHOWN_COLUMNS
+        too_large = shared.grid is not None and n_columns > _MOST_SHOWN_COLUMNS
+        grid = None if shared.grid is None or too_large else list(shared.grid)
         return {
             "format": FORMAT,
             "repaired": self._repaired,
@@ -160,7 +161,7 @@ class SummaryBuilder:
             "tree": None
             if shared.tree is None
             else {name: getattr(shared.tree, name).tolist() for name in ("start", "stop", "depth")},
-            "grid": list(shared.grid) if shared.grid and images_drawn else None,
+            "grid": grid,
             "rows": rows,
             "unusual_rows": unusual_rows,
             "rest": "" if n_shown == self._n_rows else f"{n_shown:,} of {self._n_rows:,} rows are here. {self._rest}",
@@ -169,7 +170,8 @@ class SummaryBuilder:
                 totals,
                 {"rows": n_shown, "columns": len(self._places)},
                 (self._map.rows_per_cell, self._map.columns_per_cell),
-                images_drawn=images_drawn,
+                grid=grid is not None,
+                too_large=too_large,
             ),
         }
 
@@ -177,7 +179,8 @@ class SummaryBuilder:
         n_columns = findings.before.shape[1]
         self._shared = _without_rows(findings)
         self._order = np.arange(n_columns) if findings.order is None else np.asarray(findings.order)
-        columns = [findings.column_names[column] for column in self._order]
+        names = findings.column_names
+        columns = [names[column] for column in self._order]
         self._names = [self._labels.get(name, name) for name in columns]
         self._unit = [_unit_of(name, self._units) for name in columns]
         self._places = np.unique(np.linspace(0, n_columns - 1, min(n_columns, _MOST_SHOWN_COLUMNS)).astype(np.int64))

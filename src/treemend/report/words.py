@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from treemend.report.findings import KINDS, Rule, Tree
 
 __all__ = [
-    "KIND_WORDS",
     "clip",
     "clip_middle",
     "counted",
@@ -23,13 +22,6 @@ __all__ = [
     "why",
 ]
 
-KIND_WORDS = {
-    "noise": "unrelated to the rest of the row",
-    "foreign": "consistent with each other but not with the rest of the row",
-    "shifted": "moved together by about the same amount",
-    "stuck": "one value repeated",
-}
-"""What each kind means, for keys and lists."""
 _SENTENCES = {
     "noise": ("looks like noise", "look like noise", "given the rest of the row"),
     "foreign": ("does not fit the rest of the row", "do not fit the rest of the row", "as if taken from another row"),
@@ -147,7 +139,7 @@ def rule_summary(rule: Rule | None, n_rows: int, n_corrupted: int) -> dict[str, 
         told["expected"] = rate * n_rows
         told["rarely_above"] = _rarely_above(n_rows, rate, rule.n_reference)
         words.append(_compared(n_rows, n_corrupted, told["expected"], told["rarely_above"]))
-    if rule.n_reference is not None and rule.reference_rate is not None and not rule.powerless:
+    if rule.n_reference is not None and rule.reference_rate is not None and rule.name != "fdr" and not rule.powerless:
         words.append(
             f"Measured on {counted(rule.n_reference, 'reference row')}, each judged without itself: "
             f"{percent(rule.reference_rate)} of them are declared."
@@ -265,9 +257,19 @@ def strongest_node(
 
 
 def sampling_notes(
-    totals: dict[str, int], shown: dict[str, int], map_cell: tuple[int, int], *, images_drawn: bool
+    totals: dict[str, int], shown: dict[str, int], map_cell: tuple[int, int], *, grid: bool, too_large: bool
 ) -> list[str]:
-    """Say what the page leaves out; `shown` counts the rows and columns with all their values."""
+    """Say what the page leaves out.
+
+    Parameters
+    ----------
+    totals, shown : dict
+        Counts of all rows and columns, and of those that are listed with their values.
+    map_cell : tuple of int
+        How many rows and columns one cell of the map stands for.
+    grid, too_large : bool
+        Whether rows are drawn as images, and whether they are images too large to be drawn.
+    """
     notes = []
     if shown["rows"] < totals["rows"]:
         rows = counted(totals["rows"], "row")
@@ -276,9 +278,9 @@ def sampling_notes(
         notes.append(
             f"Charts show {shown['columns']:,} of {totals['columns']:,} columns, evenly spaced; shaded runs are exact."
         )
-    if not images_drawn:
+    if too_large:
         notes.append(f"Rows are images of {totals['columns']:,} values; images of this size are not drawn.")
-    if max(map_cell) > 1:
+    if max(map_cell) > 1 and not grid:
         size = f"{counted(map_cell[0], 'row')} x {counted(map_cell[1], 'column')}"
         notes.append(f"Each cell of the map stands for {size} and is shaded by the share of them that was found.")
     return notes

@@ -1,0 +1,111 @@
+import numpy as np
+import pytest
+from tests.report.examples import Intervals
+
+from treemend.report import Rule
+from treemend.report.words import rule_summary, strongest_node, why
+
+RATE = Rule("rate", 0.05, n_reference=1200, reference_rate=0.048)
+
+
+@pytest.mark.parametrize(
+    ("n_corrupted", "words"),
+    [
+        (0, "None was found."),
+        (25, "which mistakes alone could explain"),
+        (200, "200 were found: about 170 more than mistakes explain"),
+    ],
+)
+def test_a_false_alarm_rate_in_words(n_corrupted, words):
+    told = rule_summary(RATE, 600, n_corrupted)
+    assert told["rate"] == told["value"] == 0.05
+    assert told["expected"] == pytest.approx(30)
+    assert any(words in sentence for sentence in told["words"])
+    assert "False-alarm rate 5 %" in told["words"][0]
+    assert "4.8 %" in told["words"][-1]
+
+
+def test_a_false_discovery_rate_counts_among_what_was_found():
+    told = rule_summary(Rule("fdr", 0.1, n_reference=300), 100_000, 500)
+    assert told["expected"] == pytest.approx(50)
+    assert told["rate"] == 0.1
+    assert "False discovery rate 10 %" in told["words"][0]
+    assert "500 rows were declared: expect about 50 of them to be clean." in told["words"]
+
+
+def test_a_threshold_has_the_rate_of_the_reference():
+    told = rule_summary(Rule("tau", 0.01, 1200, 0.048), 600, 40)
+    assert "tau = 0.01" in told["words"][0]
+    assert told["rate"] == 0.048
+    assert told["expected"] == pytest.approx(600 * 0.048)
+
+
+@pytest.mark.parametrize("rule", [RATE, Rule("fdr", 0.1), Rule("tau", 0.01), Rule("rate", 0.01, 20, powerless=True)])
+def test_nothing_in_a_rule_is_null(rule):
+    assert None not in rule_summary(rule, 10, 1).values()
+
+
+def test_too_few_reference_rows_are_told():
+    told = rule_summary(Rule("rate", 0.01, n_reference=20, powerless=True), 600, 0)
+    assert "expected" not in told
+    assert "20 reference rows are too few" in told["words"][1]
+    assert rule_summary(None, 5, 1) is None
+
+
+def test_rarely_above_is_rare():
+    """Fresh clean rows against a threshold learnt from N others: the bound fails seldom."""
+    rng = np.random.default_rng(0)
+    n_rows, n_reference, rate = 300, 200, 0.05
+    bound = rule_summary(Rule("rate", rate, n_reference), n_rows, 0)["rarely_above"]
+    kth = int(np.floor(rate * n_reference))
+    exceeded = 0
+    for _ in range(2000):
+        threshold = np.sort(rng.random(n_reference))[kth - 1]
+        exceeded += (rng.random(n_rows) <= threshold).sum() > bound
+    assert exceeded / 2000 < 0.05
+
+
+@pytest.mark.parametrize(
+    ("parts", "p_value", "words"),
+    [
+        (
+            [("s4 to s6", "noise", 3)],
+            1 / 101,
+            "s4 to s6 look like noise, given the rest of the row. None of 100 reference rows shows as much evidence "
+            "(p-value 0.0099).",
+        ),
+        (
+            [("s4", "foreign", 1)],
+            2 / 101,
+            "s4 does not fit the rest of the row, as if taken from another row. 1 ",
+        ),
+        (
+            [("s1 to s2", "shifted", 2), ("s7", "shifted", 1)],
+            1e-5,
+            "s1 to s2 and s7 are shifted together, against what the rest of the row suggests. None of 100 reference "
+            "rows shows as much evidence (p-value 1e-05, extrapolated).",
+        ),
+        ([(f"s{k}", "stuck", 1) for k in range(0, 9, 2)], 0.5, "5 values are stuck at one value, which"),
+        ([("s0", "noise", 1), ("s3", "stuck", 1)], 0.5, "s0 looks like noise, given the rest of the row. s3 is stuck,"),
+        ([("s0 to s1", "", 2)], 0.02, "1 of 100 reference rows shows as much evidence (p-value 0.02)."),
+    ],
+)
+def test_why_a_row_was_declared(parts, p_value, words):
+    assert why(parts, unusual=False, p_value=p_value, n_reference=100).startswith(words)
+
+
+def test_why_of_unusual_and_untouched_rows():
+    assert "left as it is. None of 100" in why([], unusual=True, p_value=1 / 101, n_reference=100)
+    assert why([], unusual=False, p_value=0.5, n_reference=100) == ""
+    assert why([("a", "noise", 1)], unusual=False, p_value=0.01, n_reference=None).endswith("p-value 0.01.")
+
+
+def test_the_strongest_node_is_the_largest_inside_what_was_found():
+    tree = Intervals(np.array([0, 0, 4, 4, 6]), np.array([8, 4, 8, 6, 8]), np.array([0, 1, 1, 2, 2]))
+    found = np.array([0, 0, 0, 0, 1, 1, 1, 1], bool)
+    names = [f"s{k}" for k in range(8)]
+    told = strongest_node(np.array([0.0, 0.5, 0.0, 0.0, 0.0]), found, tree, names, 100)
+    assert told == "Lowest score: s4 to s7. Of 100, no reference row is as far from the others there."
+    told = strongest_node(np.array([0.5, 0.5, 0.3, 0.01, 0.3]), found, tree, names, 100)
+    assert told == "Lowest score: s4 to s5. Of 100, 1 reference row is as far from the others there."
+    assert strongest_node(np.full(5, np.nan), found, tree, names, 100) == ""
