@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib import pyplot
 from matplotlib.patches import Circle, Rectangle
 
-from treemend import TreeMender
+from treemend import TCS
 from treemend.plots import BLUE, GREY, ORANGE, plot_row, plot_tree
 
 PICTURES = Path(__file__).parent / "pictures"
@@ -26,24 +26,23 @@ def waves(rng, n_rows, n_features=64):
 
 
 def one_overwritten_row():
-    """Return a fitted mender, the true row and the row with attributes 16 to 27 overwritten."""
+    """Return the fitted published method, the true row and the row with columns 16 to 27 overwritten."""
     rng = np.random.default_rng(4)
-    mender = TreeMender.as_published(0.01, alpha=0.75, depth=4).fit(waves(rng, 800))
+    tcs = TCS(tau=0.01, alpha=0.75, depth=4).fit(waves(rng, 800))
     true = waves(rng, 1)
     suspect = true.copy()
     suspect[0, 16:28] = rng.uniform(-2, 2, 12)
-    return mender, true, suspect
+    return tcs, true, suspect
 
 
 def draw_tree_and_row():
     """Draw the repaired row above the tree of scores that led to it."""
-    mender, true, suspect = one_overwritten_row()
-    mended = mender.mend(suspect)
-    figure, axes = pyplot.subplots(2, 1, figsize=(7.5, 5), layout="constrained", sharex=True)
-    plot_row(suspect[0], mended.repaired[0], mended.mask[0], true=true[0], ax=axes[0])
+    tcs, true, suspect = one_overwritten_row()
+    findings = tcs.mend(suspect).findings()
+    figure, axes = pyplot.subplots(2, 1, figsize=(7.5, 5.5), layout="constrained")
+    plot_row(findings, 0, true=true[0], ax=axes[0])
     axes[0].set_xlabel("")
-    plot_tree(mender.tree_, mender.score_nodes(suspect)[0], tau=mender.tau_, ax=axes[1])
-    axes[1].set_title("scores: dark is unusual, framed is anomalous", fontsize=9, loc="left")
+    plot_tree(findings, 0, ax=axes[1])
     figure.savefig(PICTURES / "repaired_row.png", dpi=130)
 
 

@@ -13,7 +13,9 @@ from matplotlib import pyplot
 from matplotlib.colors import to_hex
 
 from treemend import plots
-from treemend.tree import build_tree, lay_out
+from treemend.exceptions import InputError
+from treemend.report.findings import KINDS, Findings, Rule
+from treemend.tcs import build_tree
 
 
 @pytest.fixture(autouse=True)
@@ -22,55 +24,149 @@ def close_figures():
     pyplot.close("all")
 
 
+def findings(before=None, after=None, **more):
+    before = np.arange(12.0).reshape(2, 6) if before is None else np.asarray(before, dtype=float)
+    after = before if after is None else np.asarray(after, dtype=float)
+    return Findings(**{"before": before, "after": after, "mask": before != after} | more)
+
+
 def lines(ax):
     return {line.get_label(): line.get_ydata() for line in ax.lines}
 
 
-def test_row_shows_both_values_and_the_found_stretches():
-    before, after = np.arange(6.0), np.array([0, 1, 9, 9, 4, 8.0])
-    ax = plots.plot_row(before, after, before != after, true=before + 1)
-    assert set(lines(ax)) == {"as it came", "repaired", "true"}
-    assert np.array_equal(lines(ax)["as it came"], before)
-    assert np.array_equal(lines(ax)["repaired"], after)
-    assert np.array_equal(lines(ax)["true"], before + 1)
+def legend(ax):
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+def ticks(axis):
+    return [label.get_text() for label in axis.get_ticklabels()]
+
+
+def test_row_shows_both_values_and_the_replaced_cells():
+    before, after = np.arange(6.0)[None], np.array([[0, 1, 9, 9, 4, 8.0]])
+    (ax,) = plots.plot_row(findings(before, after), 0, true=before[0] + 1).axes
+    assert np.array_equal(lines(ax)["before"], before[0])
+    assert np.array_equal(lines(ax)["after"], after[0])
+    assert np.array_equal(lines(ax)["true"], before[0] + 1)
     shaded = [(patch.get_x(), patch.get_x() + patch.get_width()) for patch in ax.patches]
     assert shaded == [(1.5, 3.5), (4.5, 5.5)]
+    assert legend(ax) == ["replaced", "true", "before", "after"]
 
 
-def test_row_shows_the_spread_where_something_was_put_back():
-    after, spread = np.arange(5.0), np.array([np.nan, 0.5, 1.0, np.nan, np.nan])
-    ax = plots.plot_row(after, after, ~np.isnan(spread), spread=spread)
+def test_row_follows_the_layout_and_names_columns_kinds_and_the_row():
+    order = np.array([2, 0, 1, 5, 4, 3])
+    mask = np.zeros((2, 6), dtype=bool)
+    mask[1, [0, 2]] = True
+    kinds = np.where(mask, KINDS.index("shifted"), -1).astype(np.int8)
+    found = findings(
+        mask=mask,
+        kinds=kinds,
+        order=order,
+        names=list("abcdef"),
+        row_ids=["x", "y"],
+        p_values=np.array([0.5, 0.003]),
+        unusual=np.array([True, False]),
+    )
+    (ax,) = plots.plot_row(found, 1).axes
+    assert np.array_equal(lines(ax)["before"], found.before[1][order])
+    assert ticks(ax.xaxis) == list("cabfed")
+    assert [(patch.get_x(), patch.get_width()) for patch in ax.patches] == [(-0.5, 2)]
+    assert [text.get_text() for text in ax.texts] == ["shifted"]
+    assert ax.get_title(loc="left") == "row y, p = 0.003"
+    assert "unusual, left as it is" in plots.plot_row(found, 0).axes[0].get_title(loc="left")
+
+
+def test_row_shows_the_spread_and_what_was_missing():
+    after, spread = np.arange(5.0)[None], np.array([[np.nan, 0.5, 1.0, np.nan, np.nan]])
+    missing = np.array([[False, False, False, False, True]])
+    found = findings(after, mask=~np.isnan(spread), spread=spread, missing=missing)
+    (ax,) = plots.plot_row(found, 0).axes
     (band,) = ax.collections
     corners = {tuple(corner) for path in band.get_paths() for corner in path.vertices}
     assert {(1.0, 0.5), (1.0, 1.5), (2.0, 1.0), (2.0, 3.0)} <= corners
     assert all(1 <= x <= 2 for x, _ in corners)
+    assert legend(ax) == ["replaced", "was missing", "spread", "before", "after"]
+
+
+def test_columns_of_different_units_share_an_axis_by_their_ranges():
+    low, high = np.array([0.0, -1.0, 5.0]), np.array([1000.0, 1.0, 5.0])
+    found = findings([[500.0, 0.5, 6.0]], reference_low=low, reference_high=high)
+    (ax,) = plots.plot_row(found, 0).axes
+    assert np.allclose(lines(ax)["before"], [0.5, 0.75, 1.0])
+    assert ax.get_ylabel() == "share of the reference's range"
+    alike = findings([[500.0, 0.5, 6.0]], reference_low=low, reference_high=low + 3)
+    assert np.array_equal(lines(plots.plot_row(alike, 0).axes[0])["before"], [500.0, 0.5, 6.0])
+
+
+def test_row_of_a_grid_is_drawn_as_pictures_with_a_colour_bar():
+    before = np.arange(6.0)[None]
+    after = before.copy()
+    after[0, 4] = -3
+    *pictures, bar = plots.plot_row(findings(before, after, grid=(2, 3)), 0, true=before[0]).axes
+    assert [ax.get_title() for ax in pictures] == ["before", "replaced", "after", "true"]
+    assert np.array_equal(pictures[2].images[0].get_array(), after.reshape(2, 3))
+    assert np.array_equal(pictures[1].images[0].get_array(), (before != after).reshape(2, 3))
+    assert pictures[0].images[0].get_clim() == pictures[2].images[0].get_clim() == (-3, 5)
+    assert bar.get_ylabel() == "value"
 
 
 def test_row_is_drawn_where_asked():
-    ax = pyplot.subplots()[1]
-    assert plots.plot_row([1, 2], [1, 2], [False, False], ax=ax) is ax
+    figure, ax = pyplot.subplots()
+    assert plots.plot_row(findings(), 0, ax=ax) is figure
     assert not ax.patches
 
 
-def test_map_tells_found_from_missing():
-    mask = np.array([[True, False, False], [False, False, True]])
-    missing = np.array([[True, True, False], [False, False, False]])
-    (image,) = plots.plot_map(mask, missing=missing).images
-    colours = [[to_hex(image.to_rgba(value)) for value in line] for line in image.get_array()]
-    orange, sky, pale = plots.ORANGE.lower(), plots.SKY.lower(), plots.PALE
-    assert colours == [[orange, sky, pale], [pale, pale, orange]]
+def test_a_row_that_is_not_there():
+    with pytest.raises(InputError, match="row must be between 0 and 1, got 2"):
+        plots.plot_row(findings(), 2)
+
+
+def colours(ax):
+    (image,) = ax.images
+    return [[to_hex(image.to_rgba(value)) for value in line] for line in image.get_array()]
+
+
+def test_map_tells_replaced_from_missing_and_unusual():
+    mask = np.array([[True, False, False], [False, False, True], [False] * 3])
+    missing = np.array([[True, True, False], [False, False, False], [False] * 3])
+    unusual = np.array([False, False, True])
+    found = findings(np.zeros((3, 3)), mask=mask, missing=missing, unusual=unusual, row_ids=["a", "b", "c"])
+    (ax,) = plots.plot_map(found).axes
+    orange, sky, pale, yellow = (colour.lower() for colour in (plots.ORANGE, plots.SKY, plots.PALE, plots.YELLOW))
+    assert colours(ax) == [[orange, sky, pale], [pale, pale, orange], [yellow] * 3]
+    assert legend(ax) == ["as it came", "row left as it is: unusual", "was missing", "replaced"]
+    assert ticks(ax.yaxis) == ["a", "b", "c"]
+
+
+def test_map_colours_the_kinds_in_layout_order():
+    kinds = np.array([[-1, 0, 3], [1, -1, -1]], dtype=np.int8)
+    found = findings(np.zeros((2, 3)), mask=kinds >= 0, kinds=kinds, order=np.array([2, 1, 0]), names=["a", "b", "c"])
+    (ax,) = plots.plot_map(found).axes
+    noise, foreign, _, stuck = (colour.lower() for colour in plots.KIND_COLOURS)
+    assert colours(ax) == [[stuck, noise, plots.PALE], [plots.PALE, plots.PALE, foreign]]
+    assert legend(ax) == ["as it came", "noise", "foreign", "stuck"]
+    assert ticks(ax.xaxis) == ["c", "b", "a"]
 
 
 @pytest.mark.parametrize("mask", [np.zeros((2, 3), bool), np.ones((2, 3), bool)])
-def test_map_without_missing_values(mask):
-    (image,) = plots.plot_map(mask).images
-    assert np.array_equal(image.get_array(), 2 * mask)
+def test_map_of_nothing_and_of_everything(mask):
+    (ax,) = plots.plot_map(findings(np.zeros((2, 3)), mask=mask)).axes
+    assert legend(ax) == ["replaced" if mask.all() else "as it came"]
+
+
+SCORES = np.array([[0.5, 0.1, 0.9, 0.0, 0.8, 0.7, np.nan], [1.0] * 7])
+
+
+def tree_findings(**more):
+    return findings(
+        np.zeros((2, 8)), tree=build_tree(8, 2), node_scores=lambda rows: SCORES[rows], **{"names": None} | more
+    )
 
 
 def test_tree_draws_every_node_and_frames_the_anomalous_ones():
-    tree = build_tree(lay_out("sequence", 8), depth=2)
-    scores = np.array([0.5, 0.1, 0.9, 0.0, 0.8, 0.7, np.nan])
-    ax = plots.plot_tree(tree, scores, tau=0.15)
+    figure = plots.plot_tree(tree_findings(rule=Rule("tau", 0.15), names=list("abcdefgh")), 0)
+    ax, bar = figure.axes
+    tree = build_tree(8, 2)
     boxes = [patch for patch in ax.patches if patch.get_fill()]
     frames = [patch for patch in ax.patches if not patch.get_fill()]
     assert [(box.get_x(), box.get_width(), box.get_y()) for box in boxes] == [
@@ -80,7 +176,22 @@ def test_tree_draws_every_node_and_frames_the_anomalous_ones():
     assert [round(frame.get_y()) for frame in frames] == [1, 2]
     assert ax.get_xlim() == (0, 8)
     brightness = [sum(box.get_facecolor()[:3]) for box in boxes]
-    assert np.array_equal(np.argsort(brightness[:6]), np.argsort(scores[:6]))
+    assert np.array_equal(np.argsort(brightness[:6]), np.argsort(SCORES[0, :6]))
+    assert legend(ax) == ["anomalous: score at most 0.15"]
+    assert ticks(ax.xaxis) == list("abcdefgh")
+    assert bar.get_ylabel() == "score"
+
+
+def test_tree_without_a_threshold_frames_nothing():
+    ax = plots.plot_tree(tree_findings(rule=Rule("rate", 0.05)), 1).axes[0]
+    assert all(patch.get_fill() for patch in ax.patches)
+    framed = plots.plot_tree(tree_findings(), 1, tau=1.0).axes[0]
+    assert sum(not patch.get_fill() for patch in framed.patches) == 7
+
+
+def test_tree_needs_a_tree():
+    with pytest.raises(InputError, match="needs a result of treemend.TCS"):
+        plots.plot_tree(findings(), 0)
 
 
 def test_images_share_one_scale_and_masks_have_their_own():
@@ -104,11 +215,6 @@ def test_coloured_images_and_masks_alone():
     assert 0 <= shown.min() <= shown.max() <= 1
     assert np.array_equal(figure.axes[2].images[0].get_array(), mask[0].any(axis=2))
     assert len(plots.plot_images({"found": mask[..., 0]}).axes) == 2
-
-
-def test_stretches():
-    assert plots.stretches(np.zeros(3, bool)) == []
-    assert plots.stretches(np.ones(3, bool)) == [(0, 3)]
 
 
 def test_plots_load_matplotlib_only_when_they_draw():

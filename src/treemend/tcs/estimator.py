@@ -153,20 +153,18 @@ class TCS(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstimator):
             If the rows are too few for ``false_alarm_rate``, so that nothing will be declared.
         """
         del y
-        params = self._check_params()
-        table = tables.read_columns(self, X, reset=True)
-        tables.check_finite(table.values, table.names, "reference", "fit on the complete rows only")
-        tables.check_range(table.values, table.names)
-        if len(table.values) < params.n_neighbors + 2:
-            raise InputError(
-                f"The reference must have at least n_neighbors + 2 = {params.n_neighbors + 2} rows, got n_samples = "
-                f"{len(table.values)}. Give more clean rows, or lower n_neighbors."
-            )
-        self._model = fit_model(table.values, params, n_jobs=self.n_jobs)
+        before = dict(vars(self))
+        try:
+            self._fit(X)
+        except BaseException:
+            # Also after Ctrl-C, the estimator is what it was.
+            self.__dict__ = before
+            raise
         if self._model.tau < 0:
             warnings.warn(
-                f"{len(table.values)} reference rows are too few to promise a false-alarm rate of "
-                f"{params.false_alarm_rate:g}: nothing will be declared. Give more clean rows, or a higher rate.",
+                f"{len(self._model.rows)} reference rows are too few to promise a false-alarm rate of "
+                f"{self._model.params.false_alarm_rate:g}: nothing will be declared. Give more clean rows, or a "
+                "higher rate.",
                 UserWarning,
                 stacklevel=2,
             )
@@ -326,7 +324,8 @@ class TCS(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstimator):
         ndarray of shape (n_samples,)
             Higher is cleaner; at most ``tau_`` for corrupted rows.
         """
-        return score_rows(self._model, self._suspects(X).values, n_jobs=self.n_jobs)
+        rows = self._suspects(X).values
+        return score_rows(self._model, rows, n_jobs=self.n_jobs)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return `score_samples` minus ``offset_``.
@@ -388,6 +387,18 @@ class TCS(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstimator):
         params = TCSParams(**given)
         params.validate()
         return params
+
+    def _fit(self, X: Any) -> None:
+        params = self._check_params()
+        table = tables.read_columns(self, X, reset=True)
+        tables.check_finite(table.values, table.names, "reference", "fit on the complete rows only")
+        tables.check_range(table.values, table.names)
+        if len(table.values) < params.n_neighbors + 2:
+            raise InputError(
+                f"The reference must have at least n_neighbors + 2 = {params.n_neighbors + 2} rows, got n_samples = "
+                f"{len(table.values)}. Give more clean rows, or lower n_neighbors."
+            )
+        self._model = fit_model(table.values, params, n_jobs=self.n_jobs)
 
     def _suspects(self, X: Any) -> tables.Table:
         """Read suspect rows, and refuse what cannot be judged."""

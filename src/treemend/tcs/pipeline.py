@@ -112,6 +112,8 @@ class TCSModel:
             )
         if not np.isfinite(self.rows).all() or not (self.radii >= 0).all():
             raise ModelFileError("rows must be finite and radii must not be negative.")
+        if not (0 <= self.tau <= 1 or self.tau == NOTHING_DECLARED) or not 0 <= self.reference_rate <= 1:
+            raise ModelFileError(f"tau = {self.tau:g} or reference_rate = {self.reference_rate:g} is out of range.")
         if len(self.rows) < self.params.n_neighbors + 2:
             raise ModelFileError(f"rows has {len(self.rows)} rows, too few for {self.params.n_neighbors} neighbors.")
 

@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tests.literal import enumerated_rate
+from tests.tcs.literal import enumerated_rate
 
 from treemend.exceptions import InputError, ParameterError
-from treemend.false_alarms import corruption_false_alarm_rate, fit_theta, tau_for_rate
-from treemend.tree import build_tree, lay_out
+from treemend.tcs.false_alarms import corruption_false_alarm_rate, fit_theta, tau_for_rate
+from treemend.tcs.tree import build_tree
 
 unit = st.floats(0, 1)
 
@@ -70,7 +70,7 @@ def labels_of_the_model(rng, tree, tau, thetas, n_rows):
 
 def test_theta_is_found_again():
     rng = np.random.default_rng(0)
-    tree = build_tree(lay_out("sequence", 64), 4)
+    tree = build_tree(64, 4)
     thetas = [0.9, 0.7, 0.5, 0.3]
     labels = labels_of_the_model(rng, tree, 0.1, thetas, 20_000)
     assert fit_theta(labels, tree, tau=0.1, by_depth=True) == pytest.approx(thetas, abs=0.02)
@@ -79,7 +79,7 @@ def test_theta_is_found_again():
 
 
 def test_theta_of_labels_that_never_differ_is_unknown():
-    tree = build_tree(lay_out("sequence", 4), 2)
+    tree = build_tree(4, 2)
     assert np.isnan(fit_theta(np.zeros((5, tree.n_nodes), dtype=bool), tree))
 
 
@@ -99,6 +99,6 @@ def test_bad_arguments(arguments, message):
 
 
 def test_labels_of_the_wrong_shape():
-    tree = build_tree(lay_out("sequence", 4), 2)
+    tree = build_tree(4, 2)
     with pytest.raises(InputError, match="rows x 7 nodes"):
         fit_theta(np.zeros((5, 3), dtype=bool), tree)
