@@ -39,9 +39,7 @@ def run(output: str | os.PathLike[str] = "demo.png", rate: float = 0.05) -> list
     return [sizes, *_measured(true, corrupted, mended, rate), f"picture: {output}"]
 
 
-def _measured(
-    true: NDArray[np.float64], corrupted: NDArray[np.float64], mended: Result, rate: float
-) -> list[str]:
+def _measured(true: NDArray[np.float64], corrupted: NDArray[np.float64], mended: Result, rate: float) -> list[str]:
     occluded = np.asarray((corrupted != true).any(axis=1))
     before, after = (np.linalg.norm(rows - true, axis=1)[occluded].mean() for rows in (corrupted, mended.repaired))
     found, touched = mended.corrupted[occluded], mended.corrupted[~occluded]

@@ -116,7 +116,9 @@ def test_a_smaller_sample_can_be_asked_for(folder, treemend, frames):
     code, _, err = treemend("check", "table.csv", "--reference-rows", 100, "--json", "found.json")
     assert "a random 100 of 220 rows" in err
     assert json.loads(Path("found.json").read_text())["summary"]["rule"]["reference_rows"] <= 100
-    assert treemend("fit", "clean.csv", "--reference-rows", 100, "-o", "m")[2].endswith("learnt from 100 rows of 16 columns\n")
+    assert treemend("fit", "clean.csv", "--reference-rows", 100, "-o", "m")[2].endswith(
+        "learnt from 100 rows of 16 columns\n"
+    )
 
 
 def test_false_discovery_rate(model, treemend, frames):
@@ -141,7 +143,7 @@ def test_another_rate_needs_no_other_model(model, treemend, frames):
 
 
 def test_models_of_the_published_method(folder, treemend, frames):
-    published = TCS(false_alarm_rate=0.05).fit(frames[0])
+    published = TCS(false_alarm_rate=0.2).fit(frames[0])
     published.save("tcs.safetensors")
     expected = published.mend(frames[1][NAMES])
     assert expected.corrupted.any()
@@ -157,7 +159,7 @@ def test_models_of_the_published_method(folder, treemend, frames):
 def test_check_is_a_gate(model, treemend, frames, expected):
     code, out, _ = treemend("check", "suspect.parquet", "-m", model)
     lines = out.splitlines()
-    assert lines[0] == expected.summary()["headline"].replace("were repaired", "").strip() or "Corrupted values" in lines[0]
+    assert lines[0].startswith(f"Corrupted values were found in {expected.corrupted.sum()} of 20 rows")
     assert "suspect.parquet, row 7: s0 to s7, noise" in out
     usual = "99% of clean files of this size have at most "
     assert usual in lines[-1]
@@ -242,7 +244,14 @@ def test_several_files_are_one_table(model, treemend, frames):
 def test_inspect(model, treemend):
     code, out, _ = treemend("inspect", model)
     assert code == 0
-    for line in ("16: s0, s1", "200 rows", "written by   treemend", "checksum matches", "method       Mender", "imputation"):
+    for line in (
+        "16: s0, s1",
+        "200 rows",
+        "written by   treemend",
+        "checksum matches",
+        "method       Mender",
+        "imputation",
+    ):
         assert line in out
 
 

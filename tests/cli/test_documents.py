@@ -18,7 +18,6 @@ def commands(page):
 
 @pytest.mark.parametrize("page", ["README.md", "docs/command_line.md", "docs/scaling.md"])
 def test_commands_of_a_page(page, folder, treemend, frames):
-    pytest.importorskip("plotly")
     pytest.importorskip("distributed")
     times = pd.date_range("2024-03-01", periods=220, freq="h")
     table = pd.concat([frames[1][NAMES], frames[0]], ignore_index=True)

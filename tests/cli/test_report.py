@@ -1,4 +1,3 @@
-import importlib.util
 import json
 import re
 from pathlib import Path
@@ -11,8 +10,6 @@ from tests.cli.conftest import NAMES, read_csv
 import treemend as package
 from treemend import Mender
 from treemend.report import as_html
-
-pytest.importorskip("plotly")
 
 
 def told(path="found.json"):
@@ -69,15 +66,6 @@ def test_the_report_is_an_output_like_others(model, treemend):
     assert treemend(*common[:-1], "-", "--report", "-")[0] == 5
     assert treemend(*common, "--report", "r.html", "--force")[0] == 0
     assert Path("r.html").read_text().startswith("<!doctype html>")
-
-
-def test_without_plotly_nothing_begins(folder, treemend, monkeypatch):
-    found = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "plotly" else found(name))
-    code, out, err = treemend("mend", "absent.csv", "-m", "absent", "-o", "o.csv", "--report", "r.html")
-    assert (code, out) == (2, "")
-    assert err == "treemend: The report needs plotly, which is missing. pip install 'treemend[report]'.\n"
-    assert not Path("o.csv").exists()
 
 
 def test_grids_show_images(folder, treemend):

@@ -10,7 +10,7 @@ from tests.dask.conftest import NAMES, suspects
 import treemend.dask
 from treemend import Mender
 from treemend.exceptions import ColumnsError, InputError, ParameterError
-from treemend.sampling import sampled_rows
+from treemend.sampling import sample_rows
 
 
 @pytest.mark.parametrize("chunk", [7, 50, 1000])
@@ -24,7 +24,7 @@ def test_all_rows_give_the_bits_of_one_machine(chunk, client, clean):
 
 def test_a_sample_does_not_depend_on_the_chunks(clean):
     rows = suspects(20)
-    expected = Mender(random_state=3).fit(clean[sampled_rows(len(clean), 100, 3)]).score_samples(rows)
+    expected = Mender(random_state=3).fit(clean[sample_rows(len(clean), 100, 3)]).score_samples(rows)
     for chunks in ((150,), (1, 49, 0, 100), (60, 60, 30)):
         collection = da.from_array(clean, chunks=(chunks, 12))
         fitted = treemend.dask.fit(collection, n_rows=100, random_state=3)

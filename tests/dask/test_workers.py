@@ -14,11 +14,10 @@ import pytest
 from tests.dask.conftest import NAMES, expected_of, suspects
 
 import treemend.dask
-from treemend import Mender
-from treemend.dask.cluster import local_client
+from treemend import Mender, threads
 from treemend.dask.api import model_key
 from treemend.dask.chunks import ModelFile
-from treemend import threads
+from treemend.dask.cluster import local_client
 
 TABLES = ("repaired", "mask", "corrupted", "unusual", "p_values", "missing", "spread")
 
@@ -27,7 +26,10 @@ def test_one_thread_in_a_worker_unless_told_otherwise(client, mender):
     counts = client.gather([client.submit(threads.thread_count, n_jobs, pure=False) for n_jobs in (None, 2)])
     assert counts == [1, 2]
     rows = suspects(200)
-    assert client.submit(mend_without_pools, mender, rows).result().tobytes() == expected_of(mender, rows).repaired.tobytes()
+    assert (
+        client.submit(mend_without_pools, mender, rows).result().tobytes()
+        == expected_of(mender, rows).repaired.tobytes()
+    )
     assert set(client.run(threads_of_libraries).values()) == {1}
 
 
@@ -102,9 +104,7 @@ def test_all_tables_together_mend_each_chunk_once(mender, monkeypatch):
     calls = []
     mend = Mender.mend
     lazy = treemend.dask.mend(da.from_array(suspects(50), chunks=(10, 12)), mender)
-    monkeypatch.setattr(
-        Mender, "mend", lambda self, rows, **how: (calls.append(len(rows)), mend(self, rows, **how))[1]
-    )
+    monkeypatch.setattr(Mender, "mend", lambda self, rows, **how: (calls.append(len(rows)), mend(self, rows, **how))[1])
     dask.compute(lazy, scheduler="synchronous")
     assert calls == [10] * 5
 

@@ -49,7 +49,9 @@ def _found(summary: dict[str, Any], row: dict[str, Any]) -> str:
     kinds = list(dict.fromkeys(_kind(summary, kind) for _, _, kind in found))
     if len(found) > _RUNS_LISTED or summary["columns"]["places"] is not None or summary["grid"] is not None:
         return f"{counted(sum(stop - start for start, stop, _ in found), 'cell')}, {' and '.join(kinds)}"
-    return ", ".join(f"{name_run(names[start], names[stop - 1])}, {_kind(summary, kind)}" for start, stop, kind in found)
+    return ", ".join(
+        f"{name_run(names[start], names[stop - 1])}, {_kind(summary, kind)}" for start, stop, kind in found
+    )
 
 
 def _kind(summary: dict[str, Any], kind: int) -> str:

@@ -6,7 +6,7 @@ import treemend
 from treemend.cli.errors import printable
 from treemend.mender import Mender
 from treemend.model_file import checksum_of, read_model
-from treemend.report.words import counted
+from treemend.report.words import counted, percent
 from treemend.tcs import TCS
 
 __all__ = ["describe"]
@@ -36,11 +36,11 @@ def describe(path: str) -> list[str]:
 def _learnt(estimator: Mender | TCS) -> list[str]:
     """Say what was learnt, method by method."""
     if isinstance(estimator, TCS):
-        n_rows, n_nodes = len(estimator._model.index.rows), estimator.tree_.n_nodes
+        declared = f"{percent(estimator.reference_rate_)} of the reference rows are declared"
         return [
-            f"reference    {counted(n_rows, 'row')}",
-            f"threshold    tau = {estimator.tau_:g}",
-            f"tree         {n_nodes} nodes",
+            f"reference    {counted(len(estimator._model.rows), 'row')}",
+            f"threshold    tau = {estimator.tau_:g}; {declared}",
+            f"tree         {counted(len(estimator.tree_.start), 'node')}",
         ]
     layout, calibration = estimator._model.layout, estimator._model.calibration
     shape = "x".join(map(str, layout.grid)) if layout.grid is not None else "a sequence"

@@ -18,7 +18,7 @@ from treemend.mender.one_table import MOST_REFERENCE_ROWS
 from treemend.report.findings import Findings, Rule
 from treemend.report.words import counted
 from treemend.result import adjusted_p_values
-from treemend.sampling import RowSampler
+from treemend.sampling import RowSample
 from treemend.tcs import TCS
 
 __all__ = ["Estimator", "Reference", "find_reference", "fit_to", "open_files", "read_batches"]
@@ -132,7 +132,7 @@ def fit_to(table: FileTable, options: FitOptions) -> tuple[Mender, int]:
     """Learn from the rows of a table; return also how many these were."""
     mender = Mender(**options.parameters())
     columns = _chosen(table, options)
-    values, n_rows = _read_sample(table, columns, options)
+    values, _ = _read_sample(table, columns, options.reference_rows, options)
     names = tuple(table.names[column] for column in columns) if table.named else None
     with warnings_said(quiet=options.quiet), progress.step(f"learning from {table.label}"):
         mender.fit(values if names is None else _arrow_table(values, names))
@@ -145,8 +145,7 @@ def _table_itself(table: FileTable, options: SuspectOptions) -> Reference:
     """Mend the table in memory if it is small; otherwise learn from a sample of its rows."""
     columns = _chosen(table, options)
     say("no model and no clean rows given: the table is its own reference", quiet=options.quiet)
-    limited = options if options.reference_rows else replace(options, reference_rows=MOST_REFERENCE_ROWS)
-    values, n_rows = _read_sample(table, columns, limited)
+    values, n_rows = _read_sample(table, columns, options.reference_rows or MOST_REFERENCE_ROWS, options)
     names = tuple(table.names[column] for column in columns) if table.named else None
     rows = values if names is None else _arrow_table(values, names)
     mender = Mender(**{"contaminated": True} | options.parameters())
@@ -159,15 +158,19 @@ def _table_itself(table: FileTable, options: SuspectOptions) -> Reference:
 
 
 def _read_sample(
-    table: FileTable, columns: tuple[int, ...], options: FitOptions
+    table: FileTable, columns: tuple[int, ...], most: int | None, options: FitOptions
 ) -> tuple[NDArray[np.float64], int]:
-    """Read all rows, or a random sample of them in the order of the table; return also how many there are."""
-    sampler = RowSampler(options.reference_rows, options.seed or 0)
+    """Read all rows, or a random sample of at most so many in the order of the table; return also how many there are."""
+    sample, every, n_rows = RowSample(most or 1), [np.empty((0, len(columns)))], 0
     for batch in read_batches(table, columns, "reading"):
-        sampler.add(batch.values)
-    values, n_rows = sampler.values(), sampler.n_rows
+        if most is None:
+            every.append(batch.values)
+        else:
+            sample.add(batch.values, np.arange(n_rows, n_rows + len(batch)))
+        n_rows += len(batch)
     if n_rows == 0:
         raise InputError(f"{table.label} has no rows. Give a table with rows.")
+    values = np.concatenate(every) if most is None else sample.result()[0]
     if len(values) < n_rows:
         say(f"{table.label}: a random {len(values):,} of {n_rows:,} rows are the reference", quiet=options.quiet)
     return values, n_rows

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any, BinaryIO, overload
 
@@ -12,7 +11,7 @@ import pyarrow as pa
 import treemend
 from treemend import progress
 from treemend.cli.console import say
-from treemend.cli.errors import NotCoveredError, printable, require
+from treemend.cli.errors import NotCoveredError, printable
 from treemend.cli.options import FitOptions, SuspectOptions
 from treemend.cli.outputs import Outputs
 from treemend.cli.reference import Estimator, Reference, find_reference, fit_to, open_files, read_batches
@@ -86,8 +85,6 @@ def check_options(paths: tuple[str, ...], options: SuspectOptions) -> None:
         raise ParameterError("Give --fdr or --false-alarm-rate, not both: they are two rules for the same decision.")
     if STANDARD_STREAM in (options.clean or ()) and STANDARD_STREAM in paths:
         raise ParameterError("Standard input can be the suspect rows or the clean ones, not both.")
-    if options.report:
-        require("plotly", "The report", "report")
 
 
 def mend_table(
@@ -155,6 +152,9 @@ def _walk(
     n_rows = 0
     for batch in read_batches(table, columns, "mending" if "output" in targets else "checking"):
         found = replace(_findings(reference, batch, n_rows), names=names, row_ids=_Places(batch))
+        if reference.own is None:
+            # Signs of drift in a single batch; those in the table come last.
+            found = replace(found, notes=())
         builder.add(found)
         if "output" in writers:
             writers["output"].write(batch, found.after, found.mask | found.only_missing)
@@ -214,9 +214,7 @@ def _findings_table(batch: Batch, found: Findings, others: tuple[int, ...], tabl
     return _with_others(batch, lines["row"] - first, others, table, lines)
 
 
-def _with_others(
-    batch: Batch, rows: Any, others: tuple[int, ...], table: FileTable, columns: dict[str, Any]
-) -> Any:
+def _with_others(batch: Batch, rows: Any, others: tuple[int, ...], table: FileTable, columns: dict[str, Any]) -> Any:
     if not others:
         return pa.table(columns)
     passed = batch.cells(rows, others)
@@ -259,7 +257,10 @@ def verdict(outcome: Outcome, *, fail_above: float | None) -> tuple[bool, str]:
         fails = n_declared > fail_above * n_rows
         return fails, f"{_word(fails)}: {declared}, {percent(fail_above)} allowed"
     if rule.get("name") == "fdr":
-        return n_declared > 0, f"{_word(n_declared > 0)}: {declared} at a false discovery rate of {percent(rule['value'])}"
+        return (
+            n_declared > 0,
+            f"{_word(n_declared > 0)}: {declared} at a false discovery rate of {percent(rule['value'])}",
+        )
     rate, n_reference = rule.get("rate") or 0.0, rule.get("reference_rows") or 0
     n_above = int(rate * (n_reference + 1))
     if n_above > 0:
@@ -267,7 +268,10 @@ def verdict(outcome: Outcome, *, fail_above: float | None) -> tuple[bool, str]:
     else:
         usual = int(binom.ppf(1 - CHECK_LEVEL, n_rows, rate))
     fails = n_declared > usual
-    return fails, f"{_word(fails)}: {declared}; {1 - CHECK_LEVEL:.0%} of clean files of this size have at most {usual:,}"
+    return (
+        fails,
+        f"{_word(fails)}: {declared}; {1 - CHECK_LEVEL:.0%} of clean files of this size have at most {usual:,}",
+    )
 
 
 def _word(fails: bool) -> str:

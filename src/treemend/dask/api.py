@@ -14,7 +14,7 @@ from treemend.dask.chunks import Estimator, ModelFile, apply_to_chunk, loaded, m
 from treemend.dask.collections import ArrayChunks, FrameChunks, chunks_of
 from treemend.exceptions import InputError, ParameterError
 from treemend.mender import Mender
-from treemend.sampling import sampled_rows
+from treemend.sampling import sample_rows
 from treemend.tcs import TCS
 
 __all__ = ["DaskResult", "fit", "mend", "model_key", "score_samples"]
@@ -147,7 +147,7 @@ def fit(collection: Any, *, n_rows: int = 100_000, **parameters: Any) -> Mender:
     if sum(lengths) == 0:
         raise InputError("The reference has no rows. Give a collection with rows.")
     seed = parameters.get("random_state", 0)
-    chosen = sampled_rows(sum(lengths), n_rows, seed if isinstance(seed, int) else 0)
+    chosen = sample_rows(sum(lengths), n_rows, seed if isinstance(seed, int) else 0)
     firsts = np.concatenate(([0], np.cumsum(lengths)))
     bounds = np.searchsorted(chosen, firsts)
     taken = [
