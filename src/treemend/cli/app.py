@@ -84,7 +84,7 @@ def mend(
         typer.Option(
             "--dask",
             metavar="ADDRESS",
-            help="Repair the files of a folder on a Dask cluster: tcp://HOST:PORT, or local for workers on this machine.",
+            help="Repair the files of a folder on a Dask cluster: tcp://HOST:PORT, or local for workers here.",
         ),
     ] = None,
     options: SuspectOptions,

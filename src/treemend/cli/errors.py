@@ -24,13 +24,14 @@ import os
 import signal
 import sys
 from types import FrameType
-from typing import Self
+from typing import Any, Self
 
 from treemend.exceptions import InputError, ModelFileError, OutputError, ParameterError, TreemendError
 
 __all__ = ["FOUND", "NotCoveredError", "Signals", "main", "printable", "require", "run"]
 
 FOUND, USAGE, INPUT, MODEL, OUTPUT, NOT_COVERED, INTERNAL, INTERRUPTED, PIPE = 1, 2, 3, 4, 5, 6, 70, 130, 141
+_INTERRUPTED = "interrupted; no unfinished output was left."
 _CANNOT_WRITE = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO, errno.EROFS}
 
 
@@ -109,7 +110,7 @@ def run(arguments: list[str] | None = None, signals: Signals | None = None) -> i
             return _explain(error)
         code = 128 + signals.received
     if code == INTERRUPTED:
-        _print("interrupted; no unfinished output was left.")
+        _print(_INTERRUPTED)
     return code
 
 
@@ -128,33 +129,37 @@ def printable(text: str) -> str:
 
 def _explain(error: Exception) -> int:
     """Print an error in one line, and return its exit code."""
-    if isinstance(error, TreemendError):
-        _print(str(error))
-        return next(code for kind, code in _CODES if isinstance(error, kind))
-    if isinstance(error, MemoryError):
-        _print("out of memory; no output was written. Learn from fewer rows with --reference-rows.")
-        return INPUT
-    if isinstance(error, OSError) and error.errno in _CANNOT_WRITE:
-        _print(f"{error.strerror}: no output was written, and nothing was left behind. Free some space and try again.")
-        return OUTPUT
-    if isinstance(error, OSError):
-        _print(f"{error.filename or 'a file'}: {error.strerror or error}. Check the path and its permissions.")
-        return INPUT
-    if type(error).__name__ == "Abort":
-        _print("interrupted; no unfinished output was left.")
-        return INTERRUPTED
     if type(error).__name__ == "NoArgsIsHelpError":
         print(error, file=sys.stderr)
         return USAGE
-    if hasattr(error, "format_message") and hasattr(error, "exit_code"):
-        message = str(error.format_message()).rstrip(".")
-        _print(f"{message}. See treemend --help, or treemend COMMAND --help.")
-        return int(error.exit_code)
-    import traceback
+    code, message = _code_and_message(error)
+    if code == INTERNAL:
+        import traceback
 
-    traceback.print_exception(error)
-    _print(f"internal error ({type(error).__name__}). Please report the lines above.")
-    return INTERNAL
+        traceback.print_exception(error)
+    _print(message)
+    return code
+
+
+def _code_and_message(error: Any) -> tuple[int, str]:
+    unwritten = "no output was written"
+    if isinstance(error, TreemendError):
+        found = next(code for kind, code in _CODES if isinstance(error, kind)), str(error)
+    elif isinstance(error, MemoryError):
+        found = INPUT, f"out of memory; {unwritten}. Learn from fewer rows with --reference-rows."
+    elif isinstance(error, OSError) and error.errno in _CANNOT_WRITE:
+        found = OUTPUT, f"{error.strerror}: {unwritten}, and nothing was left behind. Free some space and try again."
+    elif isinstance(error, OSError):
+        found = INPUT, f"{error.filename or 'a file'}: {error.strerror or error}. Check the path and its permissions."
+    elif type(error).__name__ == "Abort":
+        found = INTERRUPTED, _INTERRUPTED
+    elif hasattr(error, "format_message") and hasattr(error, "exit_code"):
+        # What the parser of the command line refused.
+        message = str(error.format_message()).rstrip(".")
+        found = int(error.exit_code), f"{message}. See treemend --help, or treemend COMMAND --help."
+    else:
+        found = INTERNAL, f"internal error ({type(error).__name__}). Please report the lines above."
+    return found
 
 
 def _print(message: str) -> None:

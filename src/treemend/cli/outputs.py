@@ -55,7 +55,7 @@ class Outputs:
         if path == STANDARD_STREAM:
             if self._standard_output is not None:
                 raise OutputError("Standard output can take only one of the outputs. Give a file for the others.")
-            self._standard_output = self._stack.enter_context(tempfile.TemporaryFile())
+            self._standard_output = self._stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
             return self._standard_output
         self.claim(path)
         self._files.append(AtomicFile(path, replace=self._force))

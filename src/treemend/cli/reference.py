@@ -160,7 +160,7 @@ def _table_itself(table: FileTable, options: SuspectOptions) -> Reference:
 def _read_sample(
     table: FileTable, columns: tuple[int, ...], most: int | None, options: FitOptions
 ) -> tuple[NDArray[np.float64], int]:
-    """Read all rows, or a random sample of at most so many in the order of the table; return also how many there are."""
+    """Read all rows, or a random sample of at most ``most``, in the order of the table; return also their number."""
     sample, every, n_rows = RowSample(most or 1), [np.empty((0, len(columns)))], 0
     for batch in read_batches(table, columns, "reading"):
         if most is None:
