@@ -72,8 +72,8 @@ benchmark: $(VENV)/.installed            ## speed ratios against scikit-learn, F
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'faiss-cpu>=1.8'
 	$(BIN)/python benchmarks/speed
 
-robustness: $(VENV)/.installed            ## the proof and docs/accuracy.md; ONLY=sweep for one question, DATA=folder for the sets
-	$(BIN)/python -m experiments.robustness $(if $(DATA),--data '$(DATA)') $(ONLY)
+robustness: $(VENV)/.installed            ## the proof and docs/accuracy.md; ONLY=scattered for one question, OPTIONS=--held-out, DATA=folder
+	$(BIN)/python -m experiments.robustness $(if $(DATA),--data '$(DATA)') $(OPTIONS) $(ONLY)
 
 .venv-peers/.installed: benchmarks/peers/requirements.txt
 	$(PYTHON) -m venv .venv-peers
@@ -81,7 +81,7 @@ robustness: $(VENV)/.installed            ## the proof and docs/accuracy.md; ONL
 	touch $@
 
 peers: .venv-peers/.installed            ## other people's methods on the proof's rows, in an environment of their own
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv-peers/bin/python -m benchmarks.peers $(if $(DATA),--data '$(DATA)')
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONPATH=src .venv-peers/bin/python -m benchmarks.peers $(if $(DATA),--data '$(DATA)') $(OPTIONS) $(ONLY)
 
 paper: $(VENV)/.installed            ## the published experiments and docs/paper.md; ONLY=table_1 for one, DATA=folder for the sets
 	$(BIN)/python -m experiments $(PAPER)

@@ -1,9 +1,12 @@
-"""The proof: what the default settings find and repair, measured on many sets and six kinds of corruption.
+"""The proof: what the default settings find, repair and leave alone, measured on many sets.
 
-Enters: the data folder of `experiments.datasets`. Leaves: CSV files and pictures in ``experiments/results/robustness``
-and the page ``docs/accuracy.md``. One module a question: `sweep` (six kinds x sets), `improvement` (Table 1 with the
-defaults, and with a dirty reference), `one_table` (no clean rows known), `cost`, and `real` (sets with corruption of
-their own). ``make robustness`` runs everything; ``make peers`` runs other people's methods on the same rows.
+One module a question, each with `compute` (leaves a CSV file in ``experiments/results/robustness``), `figures` (what
+was asked and reached) and `tables`; `page` puts them together as ``docs/accuracy.md``. ``make robustness`` runs
+everything, ``make peers`` runs other people's methods on the same rows in an environment of their own.
 
-`sets`, `kinds`, `cases` and `measures` need NumPy and scikit-learn only, so that other environments can use them.
+- Detection and repair: `one_stretch`, `several_stretches`, `scattered`, `grids`, `shuffled`, `typos`, `wide`.
+- Filling: `missing`, `coverage`. Use: `classifier`, `improvement` (the paper's Table 1).
+- Trust: `clean_rate`, `fdr`, `drift`, `moved`, `told_kinds`, `one_table`. Besides: `cost`, `real`.
+
+Any estimator with ``fit(clean)`` and ``mend(suspect)`` can be measured (``--estimator module:name``).
 """

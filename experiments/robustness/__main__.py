@@ -1,28 +1,21 @@
 """Run the proof: ``python -m experiments.robustness``, or ``make robustness``.
 
-Enters: names of questions, a data folder. Leaves: CSV files and pictures in the results folder, and
-``docs/accuracy.md``.
+Leaves CSV files and pictures in the results folder, and ``docs/accuracy.md``.
 """
 
 import argparse
 import sys
 import time
 from pathlib import Path
-from types import ModuleType
 
 from experiments import datasets
-from experiments.recording import Settings, record_machine
-from experiments.robustness import cost, improvement, one_table, page, real, sweep
+from experiments.recording import record_machine
+from experiments.robustness import page
+from experiments.robustness.page import QUESTIONS
+from experiments.robustness.settings import HELD_OUT_FOLDER, Settings
 
-__all__ = ["QUESTIONS", "main"]
+__all__ = ["main"]
 
-QUESTIONS: dict[str, ModuleType] = {
-    "sweep": sweep,
-    "improvement": improvement,
-    "one_table": one_table,
-    "cost": cost,
-    "real": real,
-}
 _ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -32,11 +25,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("questions", nargs="*", help=f"some of {', '.join(QUESTIONS)}; all by default")
     parser.add_argument("--data", help="folder of the sets")
     parser.add_argument("--results", type=Path, default=_ROOT / "experiments" / "results" / "robustness")
-    parser.add_argument("--page", type=Path, default=_ROOT / "docs" / "accuracy.md")
+    parser.add_argument("--page", type=Path, help="where the page is written; none for another estimator's results")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--estimator", default=Settings.estimator, help="module:name of a class with fit and mend")
+    parser.add_argument("--held-out", action="store_true", help="only the sets that were set aside")
+    parser.add_argument("--most-splits", type=int, help="at most this many splits and repetitions")
+    parser.add_argument("--full", action="store_true", help="simulations as the promise is judged by; hours")
     parser.add_argument("--quick", action="store_true", help="a small form, in seconds")
     parser.add_argument("--quiet", action="store_true", help="no progress")
-    parser.add_argument("--draw-only", action="store_true", help="pictures and page from the results that are there")
+    parser.add_argument("--page-only", action="store_true", help="the page from the results that are there")
     asked = parser.parse_args(arguments)
     unknown = sorted(set(asked.questions) - set(QUESTIONS))
     if unknown:
@@ -47,22 +44,19 @@ def main(arguments: list[str] | None = None) -> int:
         quick=asked.quick,
         seed=asked.seed,
         quiet=asked.quiet,
+        estimator=asked.estimator,
+        held_out=asked.held_out,
+        most_splits=asked.most_splits,
+        full=asked.full,
     )
-    for name in asked.questions or QUESTIONS:
-        _run(name, settings, draw_only=asked.draw_only)
-    page.write(settings, asked.page)
+    run = settings.elsewhere(HELD_OUT_FOLDER) if asked.held_out else settings
+    for name in () if asked.page_only else asked.questions or QUESTIONS:
+        started = time.monotonic()
+        QUESTIONS[name].compute(run)
+        record_machine(name, time.monotonic() - started, run)
+    if asked.page or asked.estimator == Settings.estimator:
+        page.write(settings, asked.page or _ROOT / "docs" / "accuracy.md")
     return 0
-
-
-def _run(name: str, settings: Settings, *, draw_only: bool) -> None:
-    question = QUESTIONS[name]
-    started = time.monotonic()
-    if not draw_only:
-        question.compute(settings)
-    if (settings.results / f"{name}.csv").exists():
-        if not draw_only:
-            record_machine(name, time.monotonic() - started, settings)
-        question.draw(settings)
 
 
 if __name__ == "__main__":

@@ -1,53 +1,73 @@
-"""Cases: reference rows, clean rows that nobody has seen, and the same fresh rows corrupted in six ways.
+"""Cases: reference rows, fresh clean rows, and the same fresh rows damaged in one or several ways.
 
-Enters: a set, the number of a split, a seed. Leaves: a `Case`. It depends on these three only, and its fingerprint
-tells whether two environments have drawn the same rows.
+A case depends on the set, the number of the split and the seed only, and its fingerprint tells whether two environments
+have drawn the same rows. This module needs NumPy and scikit-learn only, so that the peers' environment can use it.
 """
 
 import hashlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.robustness.kinds import KINDS, corrupt, square_masks, stretch_masks
-from experiments.robustness.sets import SUBJECTS, Subject, load_rows
+from experiments.robustness.sets import SUBJECTS, load_rows
+from experiments.robustness.settings import Settings
 
-__all__ = ["Case", "draw_case", "to_unit_scales"]
+__all__ = ["Case", "Cases", "Damage", "Drawn", "draw_rows", "to_unit_scales"]
 
-_MOST_TEST = 500
+Rows = NDArray[np.float64]
+Masks = NDArray[np.bool_]
+
 _QUICK_ROWS = 400
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
-    """Rows, every attribute of the set scaled to [0, 1].
+class Damage:
+    """One way in which the true rows of a case are damaged.
 
     Attributes
     ----------
-    subject : Subject
+    labels : mapping
+        What tells it from the case's other damages, such as its kind.
+    masks : ndarray of bool of shape (n_true, n_features)
+    corrupted : ndarray of shape (n_true, n_features)
+    """
+
+    labels: Mapping[str, object]
+    masks: Masks
+    corrupted: Rows
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """Rows of one split.
+
+    Attributes
+    ----------
+    name : str
+        The set.
+    split : int
+    grid : tuple of int or None
     reference : ndarray
         Clean rows to learn from.
     clean : ndarray
-        Clean rows, which serve as the other rows whose stretches are swapped in.
+        Fresh clean rows; the cells that are swapped in come from here.
     true : ndarray
-        As many other clean rows, before they are corrupted.
-    masks : ndarray of bool
-        Where they are corrupted; the same for every kind.
-    corrupted : dict of str to ndarray
-        The corrupted rows, by kind.
+        Other fresh clean rows, before they are damaged.
+    damages : sequence of Damage
     """
 
-    subject: Subject
-    reference: NDArray[np.float64]
-    clean: NDArray[np.float64]
-    true: NDArray[np.float64]
-    masks: NDArray[np.bool_]
-    corrupted: dict[str, NDArray[np.float64]]
+    name: str
+    split: int
+    grid: tuple[int, int] | None
+    reference: Rows
+    clean: Rows
+    true: Rows
+    damages: Sequence[Damage]
 
     @property
-    def fresh(self) -> NDArray[np.float64]:
+    def fresh(self) -> Rows:
         """All test rows while they were clean, on which false alarms are counted."""
         return np.vstack([self.clean, self.true])
 
@@ -55,35 +75,71 @@ class Case:
     def fingerprint(self) -> str:
         """Eight hexadecimal digits of all rows, rounded."""
         digest = hashlib.sha256()
-        for rows in (self.reference, self.clean, *self.corrupted.values()):
+        for rows in (self.reference, self.clean, *(damage.corrupted for damage in self.damages)):
             digest.update((np.round(rows, 9) + 0.0).tobytes())
         return digest.hexdigest()[:8]
 
 
-def draw_case(name: str, split: int, folder: Path, *, seed: int = 0, quick: bool = False) -> Case:
-    """Draw split ``split`` of a set: 2/3 reference up to its limit, of the rest up to 500 rows, half of them clean."""
+Cases = dict[str, Callable[[], Case]]
+"""Cases by name, drawn when they are called for."""
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """One split of a set, and the generator that drew it, for the damage to go on with."""
+
+    name: str
+    split: int
+    grid: tuple[int, int] | None
+    reference: Rows
+    clean: Rows
+    true: Rows
+    rng: np.random.Generator
+
+    def case(self, damages: Sequence[Damage]) -> Case:
+        """Return these rows as a case."""
+        return Case(self.name, self.split, self.grid, self.reference, self.clean, self.true, damages)
+
+
+def draw_rows(
+    name: str,
+    split: int,
+    settings: Settings,
+    *,
+    stream: int = 0,
+    most_test: int = 500,
+    most_reference: int | None = None,
+    scale: Callable[[Rows], Rows] | None = None,
+) -> Drawn:
+    """Draw a split of a set: 2/3 reference up to its limit, of the rest up to ``most_test`` rows, half of them clean.
+
+    Parameters
+    ----------
+    name : str
+        One of `SUBJECTS`.
+    split : int
+    settings : Settings
+    stream : int
+        Another number gives other rows: each question has its own.
+    most_test, most_reference : int
+    scale : callable, optional
+        What is done to all rows of the set; each column scaled to [0, 1] by default.
+    """
     subject = SUBJECTS[name]
-    rows = to_unit_scales(load_rows(subject, folder))
-    rng = np.random.default_rng([seed, list(SUBJECTS).index(name), split])
+    rows = (scale or to_unit_scales)(load_rows(subject, settings.data))
+    rng = np.random.default_rng([settings.seed, list(SUBJECTS).index(name), split, *([stream] if stream else [])])
     drawn = rng.permutation(len(rows))
-    if quick:
+    if settings.quick:
         drawn = drawn[:_QUICK_ROWS]
+        most_test = min(most_test, 120)
     cut = len(drawn) * 2 // 3
-    reference, test = rows[drawn[:cut][: subject.most_reference]], rows[drawn[cut:][:_MOST_TEST]]
+    reference = rows[drawn[:cut][: most_reference or subject.most_reference]]
+    test = rows[drawn[cut:][:most_test]]
     half = len(test) // 2
-    clean, true = test[:half], test[half : 2 * half]
-    masks = _draw_masks(subject, *true.shape, rng)
-    corrupted = {kind: corrupt(kind, true, masks, clean, rng) for kind in KINDS}
-    return Case(subject, reference, clean, true, masks, corrupted)
+    return Drawn(name, split, subject.grid, reference, test[:half], test[half : 2 * half], rng)
 
 
-def _draw_masks(subject: Subject, n_rows: int, n_features: int, rng: np.random.Generator) -> NDArray[np.bool_]:
-    if subject.grid:
-        return square_masks(n_rows, subject.grid, rng)
-    return stretch_masks(n_rows, n_features, rng)
-
-
-def to_unit_scales(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Scale every attribute to [0, 1], as the paper does; what is constant becomes 0."""
+def to_unit_scales(rows: Rows) -> Rows:
+    """Scale every column to [0, 1], as the paper does; what is constant becomes 0."""
     width = np.ptp(rows, axis=0)
     return np.asarray((rows - rows.min(axis=0)) / np.where(width > 0, width, 1.0))

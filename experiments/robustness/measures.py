@@ -1,23 +1,31 @@
-"""What is measured: false alarms, detection, localisation, distance quality, and the limit of repair.
+"""What is measured on a case: false alarms, harm, detection, localisation, quality, and what limits it.
 
-Enters: a `Case`, and what some method judged and repaired. Leaves: one row of figures. Rows that corruption left as
-they were (a stretch of zeros set to zero), or within a millionth of the range, are not corrupted and do not count: some
-sets hold values that differ in the eighth digit, and there the quality of a touched row is minus several millions.
+- Quality: mean over the damaged rows of the share of the distance to the truth that repair takes away.
+- Mask known: the quality of the same method when it is told which cells are damaged (they are missing).
+- Limit: the quality of the mean of the 8 reference rows nearest on the undamaged cells, mask known; for every method
+  the same.
+- Harm: mean squared change of clean cells, in fresh clean rows and in the undamaged cells of damaged rows.
+
+Rows that damage left as they were (a stretch of zeros set to zero), or within a millionth of the range, do not count:
+some sets hold values that differ in the eighth digit, and there the quality of a touched row is minus several millions.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
 from experiments.recording import Row
-from experiments.robustness.cases import Case
+from experiments.robustness.cases import Case, Damage
 
-__all__ = ["distance_quality", "limit_repair", "mean_of_nearest", "measure", "measure_case"]
+__all__ = ["Fill", "Repair", "distance_quality", "f1_score", "fill_from_nearest", "measure", "measure_case"]
 
 Rows = NDArray[np.float64]
 Masks = NDArray[np.bool_]
 Repair = Callable[[Rows], tuple[Masks, Rows]]
+"""Takes rows; returns what was replaced, and the repaired rows."""
+Fill = Callable[[Rows, Masks], Rows]
+"""Takes rows and masks; returns the rows with masked cells filled."""
 
 _DONORS = 8
 _LEAST_CHANGE = 1e-6
@@ -29,54 +37,58 @@ def distance_quality(true: Rows, corrupted: Rows, repaired: Rows) -> NDArray[np.
     return np.asarray((before - np.linalg.norm(repaired - true, axis=1)) / before)
 
 
-def mean_of_nearest(reference: Rows, row: Rows, known: Masks) -> Rows:
-    """Return the mean of the 8 reference rows that are nearest on the known attributes."""
-    distances = np.square(reference[:, known] - row[known]).sum(axis=1)
-    nearest = np.argsort(distances, kind="stable")[:_DONORS]
-    return np.asarray(reference[nearest].mean(axis=0))
+def f1_score(truth: Masks, found: Masks) -> float:
+    """Return the F1 of found cells, over all rows together."""
+    return float(2 * np.sum(truth & found) / max(np.sum(truth) + np.sum(found), 1))
 
 
-def limit_repair(reference: Rows, rows: Rows, masks: Masks) -> Rows:
-    """Repair with the true masks known: the limit to which methods that must find them are held."""
-    repaired = rows.copy()
-    for row, mask in zip(repaired, masks, strict=True):
-        row[mask] = mean_of_nearest(reference, row, ~mask)[mask]
-    return repaired
+def fill_from_nearest(reference: Rows) -> Fill:
+    """Return a filler that takes the mean of the 8 reference rows nearest on the known cells."""
+
+    def fill(rows: Rows, masks: Masks) -> Rows:
+        filled = rows.copy()
+        for row, mask in zip(filled, masks, strict=True):
+            distances = np.square(reference[:, ~mask] - row[~mask]).sum(axis=1)
+            nearest = np.argsort(distances, kind="stable")[:_DONORS]
+            row[mask] = reference[nearest][:, mask].mean(axis=0)
+        return filled
+
+    return fill
 
 
-def measure(case: Case, kind: str, touched_clean: NDArray[np.bool_], found: Masks, repaired: Rows) -> Row:
-    """Return a method's figures on one kind of corruption.
-
-    Parameters
-    ----------
-    case : Case
-    kind : str
-    touched_clean : ndarray of bool, one a clean row
-        Clean rows in which something was declared corrupted.
-    found : ndarray of bool, rows x attributes
-        What was declared corrupted in the corrupted rows.
-    repaired : ndarray, rows x attributes
-    """
-    corrupted = case.corrupted[kind]
-    changed = np.linalg.norm(corrupted - case.true, axis=1) > _LEAST_CHANGE
-    truth, found = case.masks[changed], found[changed]
+def measure(case: Case, damage: Damage, repair: Repair, fill: Fill | None) -> Row:
+    """Return a method's figures on one damage; without ``fill`` those with the mask known are left out."""
+    changed = np.linalg.norm(damage.corrupted - case.true, axis=1) > _LEAST_CHANGE
+    truth, corrupted, true = damage.masks[changed], damage.corrupted[changed], case.true[changed]
+    found, repaired = repair(corrupted)
     both = float(np.sum(truth & found))
-    quality = distance_quality(case.true[changed], corrupted[changed], repaired[changed])
-    return {
-        "false_alarms": float(np.mean(touched_clean)),
-        "n_clean": len(touched_clean),
+
+    def quality(rows: Rows) -> float:
+        return float(np.mean(distance_quality(true, corrupted, rows)))
+
+    row = {
         "n_corrupted": int(changed.sum()),
         "detection": float(np.mean(found.any(axis=1))),
         "precision": both / float(found.sum()) if found.any() else float("nan"),
         "recall": both / float(truth.sum()),
-        "quality": float(np.mean(quality)),
+        "f1": f1_score(truth, found),
+        "harm_inside": float(np.mean(np.square(repaired - corrupted)[~truth])) if np.any(~truth) else 0.0,
+        "quality": quality(repaired),
     }
+    if fill is not None:
+        row["mask_known"] = quality(fill(corrupted, truth))
+        row["limit"] = quality(fill_from_nearest(case.reference)(corrupted, truth))
+    return row
 
 
-def measure_case(case: Case, method: str, repair: Repair) -> list[Row]:
-    """Let a method judge the test rows while they were clean, then corrupted in every way, and measure it."""
-    touched = repair(case.fresh)[0].any(axis=1)
-    return [
-        {"kind": kind, "method": method, **measure(case, kind, touched, *repair(rows))}
-        for kind, rows in case.corrupted.items()
-    ]
+def measure_case(case: Case, method: str, repair: Repair, fill: Fill | None = None) -> Iterator[Row]:
+    """Let a method mend the test rows while they were clean, then damaged in every way, and measure it."""
+    touched, repaired = repair(case.fresh)
+    here = {"set": case.name, "split": case.split, "rows": case.fingerprint, "method": method}
+    clean = {
+        "false_alarms": float(np.mean(touched.any(axis=1))),
+        "n_clean": len(touched),
+        "harm": float(np.mean(np.square(repaired - case.fresh))),
+    }
+    for damage in case.damages:
+        yield {**here, **damage.labels, **clean, **measure(case, damage, repair, fill)}

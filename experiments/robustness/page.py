@@ -1,32 +1,71 @@
-"""The page ``docs/accuracy.md``: judged figures first, then every question's table and picture.
+"""The page ``docs/accuracy.md``: judged figures first, then every question's tables.
 
-Enters: the results folder, and ``page_template.md``, which holds the words. Leaves: one Markdown file. A place
-``{{name}}`` of the template is filled by the table of that name; a section whose line ``<!-- needs: file -->`` names a
-file that is not there says so instead.
+The words are in ``page_template.md``. A place ``{{tables question}}`` is filled by that question's tables,
+``{{held_out}}`` by the held-out sets' figures; a section whose question was not run says so instead.
 """
 
 import json
 import os
 import re
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import ModuleType
 
-import numpy as np
-
-from experiments.datasets import TITLES
 from experiments.markdown import table
-from experiments.published import TABLE_1
-from experiments.recording import Settings, read_rows
-from experiments.robustness import improvement, judged, sweep
-from experiments.robustness.kinds import KINDS
-from experiments.robustness.sets import SUBJECTS
+from experiments.recording import Row
+from experiments.robustness import (
+    classifier,
+    clean_rate,
+    cost,
+    coverage,
+    drift,
+    fdr,
+    grids,
+    improvement,
+    missing,
+    moved,
+    one_stretch,
+    one_table,
+    peers,
+    real,
+    scattered,
+    several_stretches,
+    shuffled,
+    told_kinds,
+    typos,
+    wide,
+)
+from experiments.robustness.settings import Settings, earlier_rows, held_out_rows, rows_of
+from experiments.robustness.summaries import Figure
 
-__all__ = ["write"]
+__all__ = ["QUESTIONS", "write"]
 
+QUESTIONS: dict[str, ModuleType] = {
+    module.__name__.rpartition(".")[2]: module
+    for module in (
+        one_stretch,
+        several_stretches,
+        scattered,
+        grids,
+        shuffled,
+        typos,
+        wide,
+        missing,
+        classifier,
+        improvement,
+        one_table,
+        clean_rate,
+        fdr,
+        moved,
+        drift,
+        coverage,
+        told_kinds,
+        cost,
+        real,
+    )
+}
 _TEMPLATE = Path(__file__).with_name("page_template.md")
 _PLACE = re.compile(r"\{\{(\w+)(?: (\w+))?\}\}")
-_NEEDS = re.compile(r"<!-- needs: (\S+) -->\n*")
 
 
 def write(settings: Settings, target: Path) -> None:
@@ -38,28 +77,65 @@ def write(settings: Settings, target: Path) -> None:
 
 
 def _filled(section: str, settings: Settings, folder: str) -> str:
-    needed = _NEEDS.findall(section)
-    if any(not (settings.results / name).exists() for name in needed):
+    needed = [argument for name, argument in _PLACE.findall(section) if name == "tables"]
+    if any(not rows_of(name, settings.results) for name in needed):
         return f"{section.splitlines()[0]}\n\nNot run.\n\n"
 
     def fill(place: re.Match[str]) -> str:
         name, argument = place.groups()
         if name == "picture":
             return f"{folder}/{argument}.png"
-        return "\n".join(_TABLES[name](settings))
+        return "\n".join(_PARTS[name](settings, argument)).rstrip()
 
-    return _PLACE.sub(fill, _NEEDS.sub("", section))
+    return _PLACE.sub(fill, section)
 
 
-def _judged(settings: Settings) -> Iterator[str]:
-    rows = [
-        (one.statement, one.asked, one.reached, "yes" if one.met else "**no**", f"`{one.command}`")
-        for one in judged.figures(settings)
+def _tables(settings: Settings, question: str) -> Iterator[str]:
+    now, before = rows_of(question, settings.results), earlier_rows(question, settings.results)
+    return _ask(QUESTIONS[question].tables, question, now, before, settings)
+
+
+def _figures(rows: Sequence[Row], before: Sequence[Row], question: str, settings: Settings) -> list[Figure]:
+    return list(_ask(QUESTIONS[question].figures, question, rows, before, settings)) if rows else []
+
+
+def _ask(function: object, question: str, now: Sequence[Row], before: Sequence[Row], settings: Settings) -> Iterator:
+    """Call a question's function, with the peers' results if it compares with them itself."""
+    more = {"peers": rows_of("peers_missing", settings.results)} if question == "missing" else {}
+    return function(now, before, **more)  # type: ignore[operator]
+
+
+def _judged(settings: Settings, _: str) -> Iterator[str]:
+    found = []
+    for name in QUESTIONS:
+        rows, before = rows_of(name, settings.results), earlier_rows(name, settings.results)
+        found += _figures(rows, before, name, settings)
+    found += peers.figures(settings.results)
+    return _listed(found)
+
+
+def _held_out(settings: Settings, _: str) -> Iterator[str]:
+    found = [
+        figure
+        for name in QUESTIONS
+        if name != "missing"
+        for figure in _figures(held_out_rows(name, settings.results), [], name, settings)
     ]
-    return table(("figure", "asked", "reached", "met", "command"), rows)
+    if not found:
+        return iter(["Not looked at yet."])
+    return _listed(found)
 
 
-def _runs(settings: Settings) -> Iterator[str]:
+def _listed(found: Sequence[Figure]) -> Iterator[str]:
+    head = ("figure", "asked", "reached", "met", "earlier", "`make robustness ONLY=`")
+    rows = [
+        (one.statement, one.asked, one.reached, "yes" if one.met else "**no**", one.earlier, f"`{one.question}`")
+        for one in found
+    ]
+    return table(head, rows)
+
+
+def _runs(settings: Settings, _: str) -> Iterator[str]:
     path = settings.results / "runs.json"
     runs = json.loads(path.read_text()) if path.exists() else {}
     rows = [
@@ -71,159 +147,15 @@ def _runs(settings: Settings) -> Iterator[str]:
             f"Python {run['python']}, NumPy {run['numpy']}, Numba {run['numba']}, scikit-learn {run['scikit-learn']}",
         )
         for name, run in runs.items()
+        if name in QUESTIONS
     ]
     return table(("question", "seconds", "machine", "load at the end", "versions"), rows)
 
 
-def _sets(settings: Settings) -> Iterator[str]:
-    """One line a set: false alarms, and means over the kinds."""
-    rows = read_rows(settings.results / "sweep.csv")
-    lines = []
-    for name in dict.fromkeys(row["set"] for row in rows):
-        ours = [cell for cell in sweep.cells(rows) if cell["set"] == name]
-        theirs = [cell for cell in sweep.cells(rows, "published") if cell["set"] == name]
-        possible = sweep.judged(ours)
-        lines.append(
-            (
-                SUBJECTS[name].title,
-                f"{ours[0]['false_alarms']:.3f} / {theirs[0]['false_alarms']:.3f}",
-                f"{_mean(ours, 'detection')} / {_mean(theirs, 'detection')}",
-                f"{_mean(ours, 'precision')} / {_mean(ours, 'recall')}",
-                f"{_mean(ours, 'quality')} / {_mean(theirs, 'quality')}",
-                _mean(ours, "limit"),
-                _mean(possible, "share"),
-            )
-        )
-    head = ("set", "false alarms: defaults / published", "rows found: defaults / published")
-    return table(
-        (
-            *head,
-            "attributes: precision / recall",
-            "quality: defaults / published",
-            "limit",
-            "share of the limit (where it exceeds .3)",
-        ),
-        lines,
-    )
-
-
-def _kinds(settings: Settings) -> Iterator[str]:
-    """One line a kind: means over the sets."""
-    rows = read_rows(settings.results / "sweep.csv")
-    lines = []
-    for kind in KINDS:
-        ours = [cell for cell in sweep.cells(rows) if cell["kind"] == kind]
-        theirs = [cell for cell in sweep.cells(rows, "published") if cell["kind"] == kind]
-        lines.append(
-            (
-                kind,
-                f"{_mean(ours, 'detection')} / {_mean(theirs, 'detection')}",
-                f"{_mean(ours, 'quality')} / {_mean(theirs, 'quality')}",
-                _mean(ours, "limit"),
-            )
-        )
-    head = ("kind", "rows found: defaults / published", "quality: defaults / published", "limit")
-    return table(head, lines)
-
-
-def _mean(cells: list[dict[str, float]], key: str) -> str:
-    values = [cell[key] for cell in cells if not np.isnan(cell[key])]
-    return f"{np.mean(values):.2f}".replace("-", "−") if values else ""
-
-
-def _improvement(settings: Settings) -> Iterator[str]:
-    rows = []
-    for name, one in improvement.summaries(settings).items():
-        dirty = (
-            f"{max(one.by_method.get(f'{kind} {rate:g}', np.nan) for rate in improvement.RATES):.0f}" for kind in _DIRT
-        )
-        rows.append(
-            (
-                TITLES[name],
-                f"{TABLE_1[name].clean[0].mean:.0f}",
-                *(f"{one.by_method[f'clean {rate:g}']:.0f}" for rate in improvement.RATES),
-                f"{one.error:.0f}",
-                f"{one.limit:.0f}",
-                f"{one.share_of_limit:.2f}",
-                *dirty,
-            )
-        )
-    head = ("set", "published TCS-MAP", "defaults, 5 %", "defaults, 20 %", "s.e. of the better", "limit")
-    return table((*head, "share of the limit", "5 % dirty, as it is", "5 % dirty, `clean_reference=True`"), rows)
-
-
-_DIRT = ("dirty", "cleaned")
-
-
-def _one_table(settings: Settings) -> Iterator[str]:
-    rows = read_rows(settings.results / "one_table.csv")
-    lines = [
-        (
-            SUBJECTS[row["set"]].title,
-            row["kind"],
-            row["rows"],
-            f"{row['quality']:.2f} / {row['quality_clean_reference']:.2f}",
-            f"{row['detection']:.2f} / {row['detection_clean_reference']:.2f}",
-            f"{row['false_alarms']:.3f}",
-        )
-        for row in rows
-    ]
-    head = (
-        "set",
-        "kind",
-        "rows",
-        "quality: one table / clean reference",
-        "dirty rows found: one table / clean reference",
-    )
-    return table((*head, "clean rows touched"), lines)
-
-
-def _cost(settings: Settings) -> Iterator[str]:
-    rows = read_rows(settings.results / "cost.csv")
-    lines = [
-        (
-            SUBJECTS[row["set"]].title,
-            f"{row['mended']} x {row['attributes']}, {row['reference']} reference",
-            f"{1e6 * row['seconds_default'] / row['mended']:.0f}",
-            f"{1e6 * row['seconds_published'] / row['mended']:.0f}",
-            f"{row['ratio']:.2f}",
-            f"{row['ratio_same_depth']:.2f}",
-            f"{row['ratio_labels']:.2f}",
-            f"{row['seconds_fit']:.1f}",
-        )
-        for row in rows
-    ]
-    head = ("set", "rows", "defaults, µs a row", "published, µs a row", "ratio", "ratio at the same depth")
-    return table((*head, "ratio to `as_published(...).mend`", "fit, s"), lines)
-
-
-def _peers(settings: Settings, *, all_kinds: bool = False) -> Iterator[str]:
-    means = judged.peer_means(settings, all_kinds=all_kinds)
-    methods = list(dict.fromkeys(method for by in means.values() for method in by))
-    lines = []
-    for name, by in means.items():
-        best = max(by.values())
-        cells = (
-            f"**{value:.2f}**" if value == best else f"{value:.2f}" for value in (by.get(m, np.nan) for m in methods)
-        )
-        lines.append((SUBJECTS[name].title, *(cell.replace("-", "−").replace("nan", "") for cell in cells)))
-    return table(("set", *methods), lines)
-
-
-def _real(settings: Settings) -> Iterator[str]:
-    rows = read_rows(settings.results / "real.csv")
-    return table(("set", "count", "value"), ((row["set"], row["count"], f"{row['value']:.3g}") for row in rows))
-
-
-_TABLES: dict[str, Callable[[Settings], Iterator[str]]] = {
+_PARTS = {
     "judged": _judged,
+    "tables": _tables,
+    "held_out": _held_out,
+    "peers": lambda settings, _: peers.tables(settings.results),
     "runs": _runs,
-    "sets": _sets,
-    "kinds": _kinds,
-    "improvement": _improvement,
-    "one_table": _one_table,
-    "cost": _cost,
-    "peers": _peers,
-    "peers_all": partial(_peers, all_kinds=True),
-    "real": _real,
 }

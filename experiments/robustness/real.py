@@ -1,27 +1,25 @@
 """Sets with corruption of their own: X-ray spectra, a video, two years of days, and gaps in a water sensor.
 
-Nobody knows the truth here, so each set gets a picture and a few counts that a verdict in words can stand on. `compute`
-leaves ``real.csv``, one row for each count, and one picture a set (by `experiments.robustness.real_pictures`).
+Nobody knows the truth here, so each set gets a picture (by `experiments.robustness.real_pictures`) and a few counts.
 """
 
 import sys
-import warnings
-from collections.abc import Callable, Iterator
-from typing import TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-import treemend
 from experiments import datasets
-from experiments.recording import Row, Settings, write_rows
-from experiments.robustness import one_table, real_pictures
-from experiments.robustness.menders import default
-from experiments.robustness.sets import read_arrays
+from experiments.markdown import table
+from experiments.recording import Row, write_rows
+from experiments.robustness import real_pictures
+from experiments.robustness.menders import build, mend, mend_table, quietly
+from experiments.robustness.sets import HELD_OUT, read_arrays
+from experiments.robustness.settings import Settings
+from experiments.robustness.summaries import Figure
 
-__all__ = ["compute", "draw"]
-
-T = TypeVar("T")
+__all__ = ["compute", "figures", "tables"]
 
 _GRID = (36, 45)
 _SHIFTED_CHANNELS = slice(50, 300)
@@ -32,7 +30,9 @@ _PERSON = 0.1
 def compute(settings: Settings) -> None:
     """Mend every set that can be had, count and draw."""
     rows: list[Row] = []
-    for name, measure in _SETS.items():
+    for name, (file, measure) in _SETS.items():
+        if (file in HELD_OUT) != settings.held_out or settings.quick:
+            continue
         try:
             rows += [{"set": name, "count": count, "value": float(value)} for count, value in measure(settings)]
         except datasets.MissingDataError as missing:
@@ -41,17 +41,13 @@ def compute(settings: Settings) -> None:
         write_rows(settings.results / "real.csv", rows)
 
 
-def draw(settings: Settings) -> None:
-    """Draw nothing: pictures of rows are drawn when the rows are at hand."""
-
-
 def _glass(settings: Settings) -> Iterator[tuple[str, float]]:
     """Learn from two thirds of the earlier spectra; mend the other earlier ones and all later ones."""
     arrays = read_arrays("glass", settings.data)
     spectra, later = np.asarray(arrays["X"], dtype=float), np.asarray(arrays["y"]) == 1
     reference, earlier = _two_thirds(spectra[~later], settings.seed)
-    mender = default().fit(reference)
-    before, after = mender.mend(earlier), mender.mend(spectra[later])
+    mender = _fitted(reference, settings)
+    before, after = mend(mender, earlier), mend(mender, spectra[later])
     mask = np.asarray(after.mask)
     yield "later spectra", later.sum()
     yield "later spectra found, share", np.mean(after.corrupted)
@@ -72,7 +68,8 @@ def _glass(settings: Settings) -> Iterator[tuple[str, float]]:
 def _dogwalker(settings: Settings) -> Iterator[tuple[str, float]]:
     """Mend the video as one table, its frames each other's reference."""
     frames = np.asarray(read_arrays("dogwalker", settings.data)["X"], dtype=float)
-    repaired, mask = _mend_one_table(frames, _GRID)
+    mended = mend_table(settings, frames, _GRID)
+    repaired, mask = np.asarray(mended.repaired), np.asarray(mended.mask)
     person = np.abs(frames - np.median(frames, axis=0)) > _PERSON
     seen = person.mean(axis=1) > 0.01
     found = mask.any(axis=1)
@@ -97,8 +94,8 @@ def _days(file: str, picture: str) -> Callable[[Settings], Iterator[tuple[str, f
         days, labels = np.asarray(arrays["X"], dtype=float), np.asarray(arrays["mask"], dtype=bool)
         labelled = labels.any(axis=1)
         reference, usual = _two_thirds(days[~labelled], settings.seed)
-        mender = default().fit(reference)
-        unlabelled, odd = mender.mend(usual), mender.mend(days[labelled])
+        mender = _fitted(reference, settings)
+        unlabelled, odd = mend(mender, usual), mend(mender, days[labelled])
         mask, window = np.asarray(odd.mask), labels[labelled]
         yield "reference days", len(reference)
         yield "labelled days", labelled.sum()
@@ -128,7 +125,7 @@ def _nh4(settings: Settings) -> Iterator[tuple[str, float]]:
     touched = []
     for number, (day, gap) in enumerate(zip(days, gaps, strict=True)):
         others = np.delete(days, number, axis=0)
-        mended = _quietly(lambda others=others: default().fit(others)).mend(np.where(gap, np.nan, day)[None])
+        mended = mend(_fitted(others, settings), np.where(gap, np.nan, day)[None])
         filled[number], spread[number] = np.asarray(mended.repaired)[0], np.asarray(mended.spread)[0]
         touched.append(bool(mended.corrupted[0]))
         known = np.flatnonzero(~gap)
@@ -148,26 +145,33 @@ def _two_thirds(rows: NDArray[np.float64], seed: int) -> tuple[NDArray[np.float6
     return rows[np.sort(drawn[:cut])], rows[np.sort(drawn[cut:])]
 
 
-def _mend_one_table(rows: NDArray[np.float64], grid: tuple[int, int]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return repaired rows and mask, each row judged by the others."""
-    if one_table.possible():
-        mended = _quietly(lambda: treemend.mend(rows, layout=grid))
-        return np.asarray(mended.repaired), np.asarray(mended.mask)
-    repaired = _quietly(lambda: default(grid).fit_transform(rows))
-    return repaired, repaired != rows
+def _fitted(reference: NDArray[np.float64], settings: Settings) -> Any:
+    with quietly():
+        return build(settings).fit(reference)
 
 
-def _quietly(work: Callable[[], T]) -> T:
-    """Do work without the warning that few rows promise little."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        return work()
+def figures(rows: Sequence[Row], earlier: Sequence[Row]) -> Iterator[Figure]:
+    """Yield nothing: nobody knows the truth."""
+    del rows, earlier
+    yield from ()
 
 
-_SETS: dict[str, Callable[[Settings], Iterator[tuple[str, float]]]] = {
-    "glass": _glass,
-    "dogwalker": _dogwalker,
-    "machine temperature": _days("nab_machine_temperature_system_failure", "real_machine"),
-    "taxi": _days("nab_nyc_taxi", "real_taxi"),
-    "nh4": _nh4,
+def tables(rows: Sequence[Row], earlier: Sequence[Row]) -> Iterator[str]:
+    """Yield the counts."""
+    before = {(row["set"], row["count"]): f"{row['value']:.3g}" for row in earlier}
+    lines = [
+        (row["set"], row["count"], f"{row['value']:.3g}", before.get((row["set"], row["count"]), "")) for row in rows
+    ]
+    return table(("set", "count", "value", "earlier"), lines)
+
+
+_SETS: dict[str, tuple[str, Callable[[Settings], Iterator[tuple[str, float]]]]] = {
+    "glass": ("glass", _glass),
+    "dogwalker": ("dogwalker", _dogwalker),
+    "machine temperature": (
+        "nab_machine_temperature_system_failure",
+        _days("nab_machine_temperature_system_failure", "real_machine"),
+    ),
+    "taxi": ("nab_nyc_taxi", _days("nab_nyc_taxi", "real_taxi")),
+    "nh4": ("nh4_daily", _nh4),
 }

@@ -1,8 +1,4 @@
-"""Pictures of the real sets.
-
-Enters: rows before and after, what was found. Leaves: one PNG each. Grey is what is usual, orange what came and what
-was found, blue the repair.
-"""
+"""Pictures of the real sets: grey is what is usual, orange what came and what was found, blue the repair."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -14,12 +14,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
-__all__ = ["advance", "chunks_done", "lines_to", "say", "silenced", "step"]
+__all__ = ["advance", "chunks_done", "current_step", "lines_to", "say", "silenced", "step"]
 
 PATIENCE = 1.0
 SECONDS_BETWEEN_FRAMES = 0.2
@@ -66,9 +67,10 @@ class _Display:
             self.draw()
 
 
-_display: _Display | None = None
-_silent = False
-_line_writer: Callable[[str], None] | None = None
+current_step: ContextVar[_Display | None] = ContextVar("treemend_progress", default=None)
+"""Where the step of this block is shown; None where nobody watches."""
+_silent: ContextVar[bool] = ContextVar("treemend_silent", default=False)
+_line_writer: ContextVar[Callable[[str], None] | None] = ContextVar("treemend_lines", default=None)
 
 
 @contextmanager
@@ -82,86 +84,75 @@ def step(title: str, total: float | None = None) -> Iterator[None]:
     total : float, optional
         How much there is to do if the block itself calls `advance`; without, `chunks_done` tells.
     """
-    global _display  # noqa: PLW0603
-    outer = _display
-    display = (outer or _new_display()) if _heard() else None
+    outer = current_step.get()
+    display = None if _silent.get() else outer or _new_display()
     if display is None:
         yield
         return
-    _display = display
     display.steps.append(_Step(title, total, counted=total is not None))
-    try:
-        yield
-    finally:
-        display.steps.pop()
-        if outer is None:
-            _display = None
-            display.end()
+    with _set(current_step, display):
+        try:
+            yield
+        finally:
+            display.steps.pop()
+            if outer is None:
+                display.end()
 
 
 def advance(amount: float = 1, note: str = "") -> None:
     """Say that so much more of the innermost step is done; the note is shown beside it."""
-    if _display is not None and _heard() and _display.steps[-1].counted:
-        _display.steps[-1].done += amount
-        _display.steps[-1].note = note
-        _display.draw()
+    display = current_step.get()
+    if display is not None and not _silent.get() and display.steps[-1].counted:
+        display.steps[-1].done += amount
+        display.steps[-1].note = note
+        display.draw()
 
 
 def chunks_done(done: int, total: int) -> None:
     """Say how far the innermost step is, if it does not count by itself."""
-    if _display is not None and _heard() and not _display.steps[-1].counted:
-        _display.steps[-1].done, _display.steps[-1].total = done, total
-        _display.draw()
+    display = current_step.get()
+    if display is not None and not _silent.get() and not display.steps[-1].counted:
+        display.steps[-1].done, display.steps[-1].total = done, total
+        display.draw()
 
 
-@contextmanager
-def silenced(silent: bool = True) -> Iterator[None]:
+def silenced(silent: bool = True) -> AbstractContextManager[None]:
     """Show nothing of the steps that begin while the block runs."""
-    global _silent  # noqa: PLW0603
-    before, _silent = _silent, _silent or silent
-    try:
-        yield
-    finally:
-        _silent = before
+    return _set(_silent, _silent.get() or silent)
 
 
-@contextmanager
-def lines_to(write: Callable[[str], None]) -> Iterator[None]:
+def lines_to(write: Callable[[str], None]) -> AbstractContextManager[None]:
     """Write a line every few seconds where there is neither a terminal nor a notebook."""
-    global _line_writer  # noqa: PLW0603
-    before, _line_writer = _line_writer, write
-    try:
-        yield
-    finally:
-        _line_writer = before
+    return _set(_line_writer, write)
 
 
 def say(message: str) -> None:
     """Print a line on standard error, above the line that moves."""
-    display = _display
-    if display is None:
-        print(message, file=sys.stderr)
-        return
-    with display.lock:
-        display.write("")
+    display = current_step.get()
+    with nullcontext() if display is None else display.lock:
+        if display is not None:
+            display.write("")
         print(message, file=sys.stderr, flush=True)
 
 
-def _heard() -> bool:
-    return not _silent and threading.current_thread() is threading.main_thread()
+@contextmanager
+def _set(variable: ContextVar[Any], value: Any) -> Iterator[None]:
+    token = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(token)
 
 
 def _new_display() -> _Display | None:
-    if multiprocessing.parent_process() is not None:
+    if threading.current_thread() is not threading.main_thread() or multiprocessing.parent_process() is not None:
         return None
     if "ipykernel" in sys.modules:
         return _Display(_notebook_writer(), moves=True)
     if sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
         return _Display(_write_on_terminal, moves=True)
-    if _line_writer is not None:
-        write = _line_writer
-        return _Display(lambda text: write(text) if text else None, moves=False)
-    return None
+    write = _line_writer.get()
+    return None if write is None else _Display(lambda text: write(text) if text else None, moves=False)
 
 
 def _write_on_terminal(text: str) -> None:

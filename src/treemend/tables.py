@@ -16,7 +16,7 @@ import narwhals as nw
 import numpy as np
 from narwhals.dependencies import is_dask_dataframe, is_into_dataframe
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_array, validate_data
+from sklearn.utils.validation import check_array
 
 from treemend.exceptions import ColumnsError, InputError
 
@@ -31,7 +31,6 @@ __all__ = [
     "describe_cells",
     "integer_to_rounding",
     "integers_fit",
-    "read_columns",
     "read_table",
 ]
 
@@ -171,38 +170,6 @@ def read_table(
     return Table(values=np.array(array, dtype=np.float64, order="C"), names=None, given=array)
 
 
-def read_columns(estimator: Any, table: Any, *, reset: bool) -> Table:
-    """Read a table for an estimator with a parameter ``passthrough``, and compare its columns with those of the fit.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Its ``n_features_in_`` and ``feature_names_in_`` are set if ``reset``, and compared with otherwise.
-    table : array-like, or pandas, polars or pyarrow table
-        As in `read_table`.
-    reset : bool
-        Whether these are the rows to fit on.
-
-    Returns
-    -------
-    Table
-        The rows as read.
-
-    Raises
-    ------
-    ColumnsError
-        If the columns differ; the message lists how.
-    """
-    read = read_table(table, estimator.passthrough, all_there=reset)
-    try:
-        validate_data(estimator, read.attributes if read.names else read.values, reset=reset, skip_check_array=True)
-    except ValueError as error:
-        expected = list(getattr(estimator, "feature_names_in_", []))
-        difference = columns_difference(expected, read.names or []) if expected and read.names else ""
-        raise ColumnsError(f"{error}\n{difference}".rstrip()) from None
-    return read
-
-
 def _read_frame(given: Any, passthrough: Sequence[Any], all_there: bool, least_columns: int) -> Table:
     there = _there(given, passthrough)
     missing = [name for name in passthrough if name not in there]
@@ -308,9 +275,9 @@ def integer_to_rounding(values: Any) -> Any:
     return np.abs(values - np.rint(values)) <= _ROUNDING * np.maximum(1, np.abs(values))
 
 
-def integers_fit(values: NDArray[np.float64], dtype: np.dtype[Any]) -> bool:
+def integers_fit(values: NDArray[np.float64], dtype: Any) -> bool:
     """Tell whether all numbers are integers to rounding that a type can hold; booleans hold 0 and 1."""
-    low, high = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    low, high = (0, 1) if np.dtype(dtype).kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
     rounded = np.rint(values)
     return bool((integer_to_rounding(values) & (rounded >= low) & (rounded <= high)).all())
 
@@ -396,16 +363,24 @@ def check_not_infinite(values: NDArray[np.float64], names: tuple[str, ...] | Non
 
 
 def check_range(values: NDArray[np.float64], names: tuple[str, ...] | None) -> None:
-    """Refuse a reference whose attributes span more than a float64 can hold."""
+    """Refuse a reference with a column that has no value, or spans more than a float64 can hold."""
+    low, high = np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)
+    empty = np.flatnonzero(np.isnan(low))
+    if len(empty):
+        named = f" ({names[empty[0]]!r})" if names else ""
+        raise InputError(
+            f"Column {empty[0]}{named} of the reference has no value at all: {len(empty)} of {len(low)} columns are "
+            "empty. Leave such columns out, or name them in passthrough."
+        )
     with np.errstate(over="ignore"):
-        width = values.max(axis=0) - values.min(axis=0)
+        width = high - low
     if np.isfinite(width).all():
         return
     column = int(np.flatnonzero(~np.isfinite(width))[0])
     named = f" ({names[column]!r})" if names else ""
     raise InputError(
-        f"The reference values of column {column}{named} span from {values[:, column].min():g} to "
-        f"{values[:, column].max():g}, more than a 64-bit float can hold. Divide the column by a power of ten first."
+        f"The reference values of column {column}{named} span from {low[column]:g} to {high[column]:g}, more than a "
+        "64-bit float can hold. Divide the column by a power of ten first."
     )
 
 

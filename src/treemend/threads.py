@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 
-from treemend.progress import chunks_done
+from treemend.progress import chunks_done, current_step
 
 WORK_IN_A_CHUNK = 2_000_000_000
 LARGEST_CHUNK = 64
@@ -88,7 +88,8 @@ def for_chunks(
     if n_threads == 1 or len(slices) <= 1:
         for part in slices:
             task(part)
-            chunks_done(before + part.stop, whole)
+            if current_step.get() is not None:
+                chunks_done(before + part.stop, whole)
         return
     futures = [_pool(n_threads).submit(task, part) for part in slices]
     try:

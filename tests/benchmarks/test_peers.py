@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from benchmarks.peers.gaussian_cells import GaussianCells
+from benchmarks.peers.imputers import IMPUTERS
 from benchmarks.peers.nearest_filling import NearestFilling
 from benchmarks.peers.peer import floored, judge_and_repair, row_threshold
 from benchmarks.peers.z_scores import ZScores
@@ -51,3 +52,16 @@ def test_nearest_filling_leaves_other_cells_alone():
     filled = NearestFilling().fit(reference).fill(rows, mask)
     np.testing.assert_array_equal(filled[~mask], rows[~mask])
     np.testing.assert_allclose(filled[0, :2], rows[0, :2], atol=0.6)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", [name for name in IMPUTERS if name != "miceforest"])
+@pytest.mark.parametrize("with_reference", [True, False])
+def test_imputers_fill_gaps_better_than_column_means_and_leave_other_cells_alone(name, with_reference):
+    true = correlated_rows(120, 1)
+    gaps = np.random.default_rng(2).random(true.shape) < 0.2
+    gaps[gaps.all(axis=1), 0] = False
+    _, fill = IMPUTERS[name]
+    filled = fill(correlated_rows(200, 0) if with_reference else None, np.where(gaps, np.nan, true))
+    np.testing.assert_allclose(filled[~gaps], true[~gaps], atol=1e-12)
+    assert np.abs(filled - true)[gaps].mean() < 0.5 * np.abs(true - true.mean(axis=0))[gaps].mean()

@@ -1,8 +1,11 @@
+import csv
 import io
 import sys
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from treemend.exceptions import ColumnsError, InputError
 from treemend.files import ReadOptions, open_table, open_writer
@@ -125,3 +128,94 @@ def test_cells():
     assert unquoted(b'"a""b"') == b'a"b'
     assert quoted('a"b', ",") == '"a""b"'
     assert quoted("plain", ",") == "plain"
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    cells=st.lists(
+        st.tuples(
+            st.floats(allow_nan=False, allow_infinity=False),
+            st.text(st.sampled_from('ab",; \né'), max_size=6),
+            st.integers(-(2**40), 2**40),
+        ),
+        min_size=1,
+        max_size=8,
+    ),
+    ending=st.sampled_from(["\n", "\r\n"]),
+    quoting=st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]),
+    block=st.sampled_from([1, 5, 20, 1000]),
+    data=st.data(),
+)
+def test_any_file_comes_back_and_reads_as_the_csv_module_reads_it(
+    cells, ending, quoting, block, data, tmp_path_factory, monkeypatch
+):
+    monkeypatch.setattr(csv_module, "BLOCK_BYTES", block)
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator=ending, quoting=quoting)
+    writer.writerow(["x", "note", "n"])
+    writer.writerows([repr(number), note, whole] for number, note, whole in cells)
+    path = tmp_path_factory.mktemp("any") / "any.csv"
+    path.write_bytes(text.getvalue().encode())
+    table = open_table([str(path)], ReadOptions(delimiter=",", decimal=".", thousands="", missing=()))
+    assert written(table, (0, 2)) == path.read_bytes()
+    batches = list(table.batches((0, 2)))
+    assert np.concatenate([batch.values for batch in batches]).tolist() == [[x, float(n)] for x, _, n in cells]
+    notes = [note for batch in batches for note in batch.table.column(1).to_pylist()]
+    assert notes == [note for _, note, _ in cells]
+    row = data.draw(st.integers(0, len(cells) - 1))
+    changed = written(table, (0, 2), (row, 0), filled=-7.5).decode()
+    back = list(csv.reader(io.StringIO(changed, newline="")))
+    assert back[row + 1] == ["-7.5", cells[row][1], str(cells[row][2])]
+    assert [line for place, line in enumerate(back) if place != row + 1] == [
+        line for place, line in enumerate(csv.reader(io.StringIO(text.getvalue(), newline=""))) if place != row + 1
+    ]
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_quotes_within_cells_are_characters(tmp_path):
+    content = b'x,size\n1,6" pipe\n2,"a\n""b"" c"\n\n3,7" ,\n'.replace(b'7" ,', b'7" ')
+    (tmp_path / "a.csv").write_bytes(content)
+    table = open_table([str(tmp_path / "a.csv")])
+    assert written(table, (0,)) == content
+    assert written(table, (0,), (1, 0)) == content.replace(b"2,", b"0.1,")
+    sizes = [text for batch in table.batches((0,)) for text in batch.table.column("size").to_pylist()]
+    assert sizes == ['6" pipe', 'a\n"b" c', '7" ']
+
+
+def test_bytes_that_are_not_utf8_stay(tmp_path):
+    content = b"x,name\n1,\xe9\n2.5,b\n"
+    (tmp_path / "latin.csv").write_bytes(content)
+    table = open_table([str(tmp_path / "latin.csv")])
+    assert written(table, (0,)) == content
+    assert written(table, (0,), path="out.tsv") == content.replace(b",", b"\t")
+    with pytest.raises(InputError, match="is not text in UTF-8. Save it"):
+        (tmp_path / "wide.csv").write_text("x,y\n1,2\n", encoding="utf-16")
+        open_table([str(tmp_path / "wide.csv")])
+
+
+def test_integers_and_decimal_commas_are_written_as_they_came(tmp_path):
+    (tmp_path / "a.csv").write_text("n;x\n1;0,5\n12;1,5\n7;2,5\n")
+    table = open_table([str(tmp_path / "a.csv")])
+    assert written(table, (0, 1), (1, 0), filled=3.0000000000001) == b"n;x\n1;0,5\n3;1,5\n7;2,5\n"
+    assert written(table, (0, 1), (1, 0), filled=3.25) == b"n;x\n1;0,5\n3,25;1,5\n7;2,5\n"
+    assert written(table, (0, 1), (1, 1), filled=3.0) == b"n;x\n1;0,5\n12;3,0\n7;2,5\n"
+    assert written(table, (0, 1), (1, 0), filled=3.25, delimiter=",") == b'n,x\n1,"0,5"\n"3,25","1,5"\n7,"2,5"\n'
+
+
+def test_the_place_of_a_row_and_its_other_cells(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("id,x,when\n" + "".join(f"r{row},{row * row},2020-01-{row + 1:02d}\n" for row in range(20)))
+    batches = list(open_table([str(path)]).batches((1,), max_rows=7))
+    assert [len(batch) for batch in batches] == [7, 7, 6]
+    assert batches[1].place(2) == f"{path}, line 11"
+    assert batches[1].cells(np.array([2, 4]), (0, 2)).to_pydict() == {
+        "id": ["r9", "r11"],
+        "when": ["2020-01-10", "2020-01-12"],
+    }
+
+
+def test_blank_lines_are_rows_where_there_is_one_column(tmp_path):
+    (tmp_path / "a.csv").write_text("x\n1\n\n3\n")
+    table = open_table([str(tmp_path / "a.csv")])
+    assert np.array_equal(next(table.batches((0,))).values, [[1], [np.nan], [3]], equal_nan=True)
+    assert written(table, (0,)) == b"x\n1\n\n3\n"

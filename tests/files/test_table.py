@@ -202,3 +202,78 @@ def test_columns_by_name_and_pattern():
         match_columns(names, ["t*"])
     with pytest.raises(ColumnsError, match="No column is left"):
         match_columns(names, (), ["*"])
+
+
+@pytest.mark.parametrize("ending", ["parquet", "feather"])
+def test_columns_of_integers_stay_integers_where_they_can(ending, tmp_path, monkeypatch):
+    monkeypatch.setattr(batch_module, "_CELLS", 20)
+    source, target = tmp_path / f"in.{ending}", tmp_path / f"out.{ending}"
+    n_rows = 12
+    frame = pd.DataFrame(
+        {
+            "kept": np.arange(n_rows, dtype=np.int16) ** 2,
+            "rounded": pd.array([None, *range(1, n_rows)], dtype="UInt8"),
+            "late": np.arange(n_rows)[::-1] * 3,
+            "flag": np.arange(n_rows) % 3 == 0,
+            "x": np.float32(np.arange(n_rows) / 10),
+        }
+    )
+    frame.to_parquet(source) if ending == "parquet" else frame.to_feather(source)
+    mask = np.zeros((n_rows, 5), dtype=bool)
+    filled = np.full((n_rows, 5), 7 + 1e-13)
+    filled[:, 3] = 1
+    mask[2, 1:4] = True
+    filled[11, 2] = 0.5
+    mask[11, 2] = True
+    rewrite(source, target, (0, 1, 2, 3, 4), filled, mask)
+    back = (pq.read_table if ending == "parquet" else pyarrow.feather.read_table)(target)
+    assert [str(kind) for kind in back.schema.types] == ["int16", "uint8", "double", "bool", "float"]
+    assert back.column("rounded").to_pylist() == [None, 1, 7, *range(3, n_rows)]
+    assert back.column("late").to_pylist() == [33, 30, 7 + 1e-13, *[3.0 * row for row in range(8, 0, -1)], 0.5]
+    assert back.column("flag").to_pylist() == [row % 3 == 0 or row == 2 for row in range(n_rows)]
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([source.name, target.name])
+
+
+def test_numbers_of_rows_where_files_tell_them(tmp_path):
+    for ending in ENDINGS:
+        save(tmp_path / f"a.{ending}")
+        known = open_table([str(tmp_path / f"a.{ending}")]).n_rows
+        assert known == (3 if ending in ("parquet", "npy", "npz") else None)
+    assert open_table([str(tmp_path / "a.parquet")] * 2).n_rows == 6
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_batches_of_at_most_so_many_rows(ending, tmp_path):
+    save(tmp_path / f"a.{ending}")
+    table = open_table([str(tmp_path / f"a.{ending}")])
+    batches = list(table.batches((2, 0), max_rows=2))
+    assert [len(batch) for batch in batches] == [2, 1]
+    assert np.array_equal(np.concatenate([batch.values for batch in batches]), VALUES[:, [2, 0]])
+    assert batches[1].place(0).endswith(", line 4" if ending in ("csv", "tsv") else ", row 2")
+    assert batches[1].table.num_rows == 1
+    assert float(batches[1].cells(np.array([0]), (2,)).column(0)[0].as_py()) == 7
+    assert batches[-1].done == 1
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_masks_with_the_ids_of_their_rows(ending, tmp_path):
+    mask = {"a": np.array([True, False]), "b": np.array([False, False])}
+    target = tmp_path / f"mask.{ending}"
+    with open(target, "w+b") as file:
+        writer = open_writer(str(target), file)
+        for _ in range(2):
+            writer.write_table(pa.table(mask))
+        writer.close()
+    table = open_table([str(target)], ReadOptions(array="rows" if ending == "npz" else None))
+    values = np.concatenate([batch.values for batch in table.batches((0, 1))])
+    assert values.tolist() == [[1, 0], [0, 0]] * 2
+    if ending.startswith("np"):
+        assert load(target).dtype == bool
+
+
+def test_missing_columns_of_a_model_are_named(tmp_path):
+    save(tmp_path / "a.csv")
+    table = open_table([str(tmp_path / "a.csv")])
+    assert table.positions(["c2", "c0"]) == (2, 0)
+    with pytest.raises(ColumnsError, match="missing: 'd', 'e'. Rename"):
+        table.positions(["d", "c0", "e"])

@@ -13,12 +13,14 @@ from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyarrow import ipc, parquet
 
 from treemend.exceptions import InputError
-from treemend.files.batch import Batch, Source, as_float64, batch_length, float_column, replaced_column
+from treemend.files.batch import Batch, Source, batch_length, float_column
 from treemend.files.recognition import Sample, is_numeric, sample_length
+from treemend.tables import integers_fit
 
 __all__ = ["ArrowFile", "ArrowWriter"]
 
@@ -118,15 +120,10 @@ class ArrowWriter:
             if self._integers:
                 self._waiting = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115
         for position, column in enumerate(batch.columns):
-            given, new, cells = columns[column], filled[:, position], mask[:, position]
-            if not is_numeric(given.type):
-                columns[column] = pa.array(np.where(cells, new, batch.values[:, position]))
-                continue
-            columns[column] = replaced_column(given, new, cells)
-            if _is_integer(given):
-                if not _is_integer(columns[column]):
-                    self._integers.pop(column, None)
-                columns[column] = as_float64(columns[column])
+            new, cells = filled[:, position], mask[:, position]
+            if column in self._integers and not integers_fit(new[cells], self._integers[column].to_pandas_dtype()):
+                del self._integers[column]
+            columns[column] = _replaced(columns[column], new, cells, batch.values[:, position])
         self._append(batch.table.column_names, columns)
 
     def write_table(self, table: Any) -> None:
@@ -150,7 +147,10 @@ class ArrowWriter:
             )
             writer = _open(self._file, self._family, schema)
             for index in range(reader.num_record_batches):
-                writer.write_table(pa.Table.from_batches([reader.get_batch(index)]).cast(schema))
+                columns = reader.get_batch(index).columns
+                for position, kind in self._integers.items():
+                    columns[position] = pc.round(columns[position]).cast(kind)
+                writer.write_table(pa.Table.from_arrays(columns, schema=schema))
             writer.close()
 
     def _append(self, names: list[str], columns: list[Any]) -> None:
@@ -170,6 +170,18 @@ def _open(file: Any, family: str, schema: Any) -> Any:
         return parquet.ParquetWriter(file, schema)
     compression = "lz4" if pa.Codec.is_available("lz4") else None
     return ipc.new_file(file, schema, options=ipc.IpcWriteOptions(compression=compression))
+
+
+def _replaced(column: Any, filled: NDArray[np.float64], mask: NDArray[np.bool_], values: NDArray[np.float64]) -> Any:
+    """Return a column with other values where ``mask`` says so; all that are not floats become float64."""
+    if not is_numeric(column.type):
+        return pa.array(np.where(mask, filled, values))
+    if _is_integer(column):
+        column = (column.cast(pa.uint8()) if pa.types.is_boolean(column.type) else column).cast(pa.float64())
+    if not mask.any():
+        return column
+    new = np.where(mask, filled, 0).astype(column.type.to_pandas_dtype())
+    return pc.if_else(pa.array(mask), pa.array(new), column)
 
 
 def _is_integer(column: Any) -> bool:

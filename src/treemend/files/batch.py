@@ -19,9 +19,9 @@ from treemend.exceptions import InputError
 from treemend.files.cells import NumberFormat
 from treemend.files.lines import Lines
 from treemend.files.recognition import Sample
-from treemend.tables import LARGEST_EXACT, integers_fit
+from treemend.tables import LARGEST_EXACT
 
-__all__ = ["Batch", "Source", "Writer", "as_float64", "batch_length", "float_column", "replaced_column"]
+__all__ = ["Batch", "Source", "Writer", "batch_length", "float_column"]
 
 _CELLS = 1_000_000
 
@@ -182,24 +182,3 @@ def float_column(column: Any, what: str) -> NDArray[np.float64]:
                 "--passthrough."
             )
     return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
-
-
-def replaced_column(column: Any, filled: NDArray[np.float64], mask: NDArray[np.bool_]) -> Any:
-    """Return a numeric column with other values where ``mask`` says so.
-
-    Floats keep their type; integers and booleans do where all new values are such to rounding, or become float64.
-    """
-    if not mask.any():
-        return column
-    kind = column.type
-    if pa.types.is_floating(kind) or integers_fit(filled[mask], np.dtype(kind.to_pandas_dtype())):
-        if not pa.types.is_floating(kind):
-            filled = np.rint(filled)
-        values = np.where(mask, filled, 0).astype(kind.to_pandas_dtype())
-        return pc.if_else(pa.array(mask), pa.array(values, kind), column)
-    return pc.if_else(pa.array(mask), pa.array(filled), as_float64(column))
-
-
-def as_float64(column: Any) -> Any:
-    """Return a column of integers or booleans as float64; what is missing stays so."""
-    return (column.cast(pa.uint8()) if pa.types.is_boolean(column.type) else column).cast(pa.float64())

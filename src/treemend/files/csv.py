@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from treemend.exceptions import InputError
 from treemend.files.batch import Batch, Source
 from treemend.files.cells import MISSING_WORDS, NumberFormat, number_format, number_text, quoted, raw_cells, unquoted
-from treemend.files.formats import ReadOptions, decompressed
+from treemend.files.formats import ReadOptions, compressed, decompressed
 from treemend.files.lines import Lines, line_ends, record_starts
 from treemend.files.recognition import Sample, sample_length
 
@@ -247,6 +247,7 @@ class _Input:
             while len(data) < n_bytes and (more := self._content.read(n_bytes - len(data))):
                 data += more
         except _UNREADABLE as error:
+            self.close()
             raise InputError(f"{self._label} is damaged: {error}. Get the file anew.") from None
         return data
 
@@ -308,13 +309,16 @@ class CsvWriter:
     Parameters
     ----------
     file : binary file
+    compression : str
+        Ending of the compression; empty for none.
     delimiter : str
     header : bool or bytes
         Whether names of columns come first; or the bytes that come first.
     """
 
-    def __init__(self, file: BinaryIO, delimiter: str, header: bool | bytes) -> None:
-        self._file, self._delimiter, self._header = file, delimiter, header
+    def __init__(self, file: BinaryIO, compression: str, delimiter: str, header: bool | bytes) -> None:
+        self._file, self._compressed = compressed(file, compression), bool(compression)
+        self._delimiter, self._header = delimiter, header
         self._line_is_open = False
 
     def write(self, batch: Batch, filled: NDArray[np.float64], mask: NDArray[np.bool_]) -> None:
@@ -341,7 +345,9 @@ class CsvWriter:
         self._put_rows([_cells(column, self._delimiter) for column in table.columns])
 
     def close(self) -> None:
-        """Close what compresses; a file that was given stays open."""
+        """Write what the compression holds back."""
+        if self._compressed:
+            self._file.close()
 
     def _write_columns(self, batch: Batch, filled: NDArray[np.float64], mask: NDArray[np.bool_]) -> None:
         self._begin(tuple(batch.table.column_names))

@@ -24,7 +24,7 @@ from treemend.exceptions import ColumnsError, InputError
 from treemend.files.arrow import ArrowFile, ArrowWriter
 from treemend.files.batch import Batch, Source, Writer
 from treemend.files.csv import CsvFile, CsvWriter
-from treemend.files.formats import STANDARD_STREAM, ReadOptions, compressed, format_of
+from treemend.files.formats import STANDARD_STREAM, ReadOptions, format_of
 from treemend.files.npy import NpyFile, NpyWriter, NpzWriter
 from treemend.files.recognition import Column, recognise_columns
 from treemend.tables import columns_difference
@@ -360,7 +360,7 @@ def open_writer(
         delimiter = delimiter or kind.delimiter or ","
         header = source.preamble if source is not None and source.delimiter == delimiter else None
         names = named if like is None else like.named
-        return CsvWriter(compressed(file, kind.compression), delimiter, names if header is None else header)
+        return CsvWriter(file, kind.compression, delimiter, names if header is None else header)
     if kind.family in ("parquet", "feather"):
         schema = first.schema if isinstance(first, ArrowFile) else None
         return ArrowWriter(file, kind.family, Path(path).absolute().parent, schema)

@@ -1,8 +1,8 @@
 """User's units and column order <-> coordinates in layout order.
 
 Each column is divided by its range in the learning rows and then warped by ``scale * asinh(away / scale)``, so that
-long tails do not dominate the density. Quantiles ignore missing values. A value is transformed by itself: its coordinate
-never depends on the rows it comes with.
+long tails do not dominate the density. Quantiles ignore missing values. A value is transformed by itself: its
+coordinate never depends on the rows it comes with.
 """
 
 from dataclasses import dataclass

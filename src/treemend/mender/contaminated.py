@@ -1,5 +1,130 @@
-"""A reference that is not all clean."""
+"""A reference that is not all clean: its corrupted cells are found in rounds, and count as missing in the next one.
 
-from treemend.mender.pipeline import fit_model as fit_contaminated
+Corrupted rows do harm in two ways: they widen what counts as usual, and they push the threshold up, for it is a quantile
+of the reference rows' own statistics. So the law of clean rows' evidence is read off the middle of the rows, where
+corrupted ones have little influence: a Pareto law through the 30 % and the 60 % quantile of the rows not rejected.
+Rejected are rows by Benjamini and Hochberg's rule against that law, beginning with a generous guess: begun with none,
+the corrupted rows would widen the law that should expose them.
 
-__all__ = ["fit_contaminated"]
+If hardly more rows are rejected than a clean table would show, the share of corrupted rows cannot be told from none:
+all rows then set the threshold, and no more than the promised share is declared.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treemend.mender.detector import Evidence, find_sets
+from treemend.mender.evidence import STUCK
+from treemend.mender.layout import Layout
+from treemend.mender.learning import CrossFit, learn_detector, take_evidence
+from treemend.mender.model import MenderModel
+from treemend.mender.pipeline import fit_model
+from treemend.progress import step
+from treemend.result import adjusted_p_values
+
+__all__ = ["fit_contaminated", "reject_rows"]
+
+Floats = NDArray[np.float64]
+Booleans = NDArray[np.bool_]
+
+ROUNDS = 2
+MIDDLE = (0.3, 0.6)
+# Shape of the Pareto law: heavier tails keep clean tables safe and find fewer corrupted rows.
+SHAPE = 0.25
+FIRST_REJECTED = 0.4
+FALSE_DISCOVERY_RATE = 0.1
+MOST_ITERATIONS = 20
+# Up to this share of rejected rows a table may as well be clean.
+LEAST_SHARE = 0.05
+LEAST_SLOPE = 1.0
+
+
+def fit_contaminated(
+    values: Floats, layout: Layout, *, seed: int = 0, n_jobs: int | None = None
+) -> tuple[MenderModel, CrossFit]:
+    """Learn from rows of which some are corrupted.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n, d)
+        NaN where missing.
+    layout : Layout
+    seed : int
+    n_jobs : int, optional
+
+    Returns
+    -------
+    MenderModel, CrossFit
+        As from `fit_model`.
+    """
+    learnable, rejected = values, np.zeros(len(values), dtype=bool)
+    for number in range(ROUNDS):
+        with step(f"Looking for corrupted rows of the reference, round {number + 1} of {ROUNDS}"):
+            _, cross_fit = learn_detector(values, layout, seed, n_jobs, learnable=learnable, trusted=~rejected)
+            rejected = reject_rows(cross_fit.evidence.values) & (cross_fit.fold >= 0)
+            learnable = _without_corrupted_cells(values, cross_fit, rejected, n_jobs)
+    trusted = ~rejected if rejected.mean() > LEAST_SHARE else np.ones(len(values), dtype=bool)
+    return fit_model(values, layout, learnable=learnable, trusted=trusted, seed=seed, n_jobs=n_jobs)
+
+
+def reject_rows(evidence: Floats) -> Booleans:
+    """Return the rows whose evidence is too large for the law that the middle of the rows follows.
+
+    Parameters
+    ----------
+    evidence : ndarray of shape (n, kinds)
+        By models that have not seen the rows.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> evidence = rng.exponential(size=(1000, 5))
+    >>> evidence[:200] += 30
+    >>> rejected = reject_rows(evidence)
+    >>> bool(rejected[:200].all()), bool(rejected[200:].mean() < 0.05)
+    (True, True)
+    """
+    statistic = _one_scale(evidence, np.ones(len(evidence), dtype=bool))
+    rejected = statistic > np.quantile(statistic, 1 - FIRST_REJECTED)
+    for _ in range(MOST_ITERATIONS):
+        statistic = _one_scale(evidence, ~rejected)
+        low, slope = _middle(statistic[~rejected])
+        z = np.maximum(statistic - low, 0.0) / slope
+        p_values = np.where(statistic > low, (1 - MIDDLE[0]) * (1 + SHAPE * z) ** (-1 / SHAPE), 1.0)
+        before, rejected = rejected, adjusted_p_values(p_values) <= FALSE_DISCOVERY_RATE
+        if np.array_equal(before, rejected):
+            break
+    return rejected
+
+
+def _one_scale(evidence: Floats, usual: Booleans) -> Floats:
+    """Return the largest kind of evidence of each row, each kind on the scale of the middle of usual rows."""
+    places, slopes = np.array([_middle(column) for column in evidence[usual].T]).T
+    # Most rows have no run of equal values at all: the middle says nothing of the others.
+    places[STUCK] = max(places[STUCK], 0.0)
+    ordinary = np.delete(slopes, STUCK)
+    slopes = np.full(len(slopes), max(float(np.median(ordinary)), LEAST_SLOPE))
+    return np.asarray(((evidence - places) / slopes).max(axis=1))
+
+
+def _middle(statistic: Floats) -> tuple[float, float]:
+    """Return the lower quantile of the middle and the slope of the Pareto law through it."""
+    low, high = np.quantile(statistic, MIDDLE)
+    reach = (((1 - MIDDLE[0]) / (1 - MIDDLE[1])) ** SHAPE - 1) / SHAPE
+    return float(low), max(float(high - low) / reach, 1e-6)
+
+
+def _without_corrupted_cells(values: Floats, cross_fit: CrossFit, rejected: Booleans, n_jobs: int | None) -> Floats:
+    """Return the values with the corrupted cells of rejected rows missing, and rows that cannot be explained empty."""
+    learnable = values.copy()
+    for number, detector in enumerate(cross_fit.detectors):
+        rows = np.flatnonzero(rejected & (cross_fit.fold == number))
+        if not len(rows):
+            continue
+        evidence: Evidence = take_evidence(cross_fit.evidence, rows)
+        found = find_sets(
+            detector, *detector.columns.to_rows(values[rows]), evidence, np.ones(len(rows), dtype=bool), n_jobs
+        )
+        wrong = detector.layout.to_columns(found.mask) | found.unusual[:, None]
+        learnable[rows] = np.where(wrong, np.nan, values[rows])
+    return learnable

@@ -4,40 +4,59 @@ With P_k the precision of component k, z a row, and any kept set of n cells,
 ``log p_k = log w_k + c(n) + ld_k - (nu + n) / 2 log(1 + q_k / nu)``, ld half the log determinant of the precision of
 the kept cells, q their quadratic form, c from `density_constants`; the density is the log-sum over the components.
 
-Components are clusters of the rows. A covariance is shrunk towards the pooled one, and that towards its diagonal, so
-that fewer rows than coordinates will do; how much, and how many components, the likelihood of rows left out decides.
+Components start as clusters and are refined by EM, in which a missing cell counts as what the observed ones expect. A
+covariance is shrunk towards the pooled one, and that towards its diagonal, so that fewer rows than columns will do; how
+much, and how many components, the likelihood of the observed cells of rows left out decides.
 """
 
 import math
 import warnings
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_solve, cholesky, solve_triangular
-from scipy.special import gammaln
+from scipy.linalg.lapack import dpotrf, dpotri
+from scipy.special import gammaln, logsumexp
 
-from treemend.mender.compiled import kernel
+from treemend.mender.moments import Moments, add_incomplete, expect_incomplete, moments_of
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Booleans = NDArray[np.bool_]
 
 TAIL = 6.0
-SHRINKAGES = (0.001, 0.01, 0.05, 0.2, 0.5)
-COMPONENTS = (1, 3, 8)
+# What the choice of a shape tries. Each further value costs a likelihood; `python -m experiments.filling` measures what
+# it gains.
+COMPONENTS = (1, 3, 8, 16, 32)
+SHRINKAGES = (0.001, 0.01, 0.05, 0.2, 0.5, 0.9)
+PRIOR_ROWS = (0.25, 1.0)
+SCALES = (0.35, 0.5, 0.67, 0.8, 1.0, 1.25)
 ROWS_PER_COMPONENT = 20
+# A row costs a product with every component's precision: as many components as keep that below .3 milliseconds.
+MOST_PRODUCTS = 1 << 19
+# Rows with gaps cost a factorisation with every component as well, and they are learnt from one by one.
+MOST_PRODUCTS_INCOMPLETE = 1 << 18
 FEWEST_TO_CHOOSE = 3
-# No coordinate is predicted better than this, where columns range over [0, 1].
-RESOLUTION = 0.01
+MOST_TO_CHOOSE = 3_000
+MOST_INCOMPLETE_TO_CHOOSE = 1_000
+# Rounds of EM after clustering. More raise the likelihood of the rows learnt from, hardly that of others.
+ROUNDS = 2
+ROUNDS_INCOMPLETE = 4
+# A row counts for components that have at least this share in it.
+LEAST_SHARE = 0.01
+# Components this far behind (nats) in one round of EM are not asked in the next, for rows with gaps.
+FAR_BEHIND = 12.0
 
 
 @dataclass(frozen=True)
 class Shape:
-    """What the likelihood of left-out rows chooses."""
+    """What the likelihood of left-out rows chooses; see `Moments.shrunk`."""
 
     n_components: int
     shrinkage: float
+    prior_rows: float = 1.0
+    scale: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -53,13 +72,11 @@ class Density:
 
 
 @dataclass(frozen=True)
-class Moments:
-    """Counts, centres and scatters of clusters, and their pooled covariance."""
+class Assignment:
+    """Share of each component in each row (n x K), and its weight in the moments: less the farther the row is."""
 
-    count: Floats
-    centre: Floats
-    scatter: Floats
-    pooled: Floats
+    share: Floats
+    weight: Floats
 
 
 def density_constants(d: int) -> Floats:
@@ -68,103 +85,217 @@ def density_constants(d: int) -> Floats:
     return np.asarray(gammaln((TAIL + sizes) / 2) - gammaln(TAIL / 2) - 0.5 * sizes * math.log(TAIL * math.pi))
 
 
-def learn_density(rows: Floats, shape: Shape, seed: int) -> Density:
-    """Learn a density of the given shape."""
-    moments = _moments(rows, _clusters(rows, shape.n_components, seed))
-    return _density(moments, shape.shrinkage)
-
-
-def choose_shape(rows: Floats, seed: int) -> Shape:
-    """Choose the shape with the highest likelihood of a third of the rows, learnt on the others."""
-    if len(rows) < FEWEST_TO_CHOOSE:
-        return Shape(1, SHRINKAGES[-1])
-    third = np.random.default_rng(seed).permutation(len(rows)) % 3 == 0
-    learning, judging = rows[~third], rows[third]
-    best, best_value = Shape(1, SHRINKAGES[-1]), -math.inf
-    for n_components in COMPONENTS:
-        if n_components > 1 and len(rows) < ROWS_PER_COMPONENT * n_components:
-            continue
-        moments = _moments(learning, _clusters(learning, n_components, seed))
-        for shrinkage in SHRINKAGES:
-            value = _mean_log_density(moments, shrinkage, judging)
-            if value > best_value:
-                best, best_value = Shape(n_components, shrinkage), value
-    return best
+def make_density(centre: Floats, covariance: Floats, log_weight: Floats) -> Density:
+    """Return the density of components given by centre, covariance and log weight."""
+    precision = np.empty_like(covariance)
+    log_det = np.empty(len(covariance))
+    for k, block in enumerate(covariance):
+        factor, failed = dpotrf(block, lower=1, clean=1)
+        if failed:
+            raise np.linalg.LinAlgError(f"The covariance of component {k} is not positive definite.")
+        inverse = dpotri(factor, lower=1)[0]
+        precision[k] = np.tril(inverse) + np.tril(inverse, -1).T
+        log_det[k] = -np.log(np.diag(factor)).sum()
+    return Density(centre, covariance, precision, log_weight, log_det)
 
 
 def log_density(density: Density, rows: Floats) -> Floats:
     """Return the log density of the observed cells of each row; a row's bits do not depend on its company."""
-    found = np.empty(len(rows))
-    _log_density(
-        np.ascontiguousarray(rows),
-        density.centre,
-        density.covariance,
-        density.precision,
+    level, _ = _expect_rows(density, np.ascontiguousarray(rows))
+    top = level.max(axis=1)
+    total = np.zeros(len(rows))
+    for k in range(level.shape[1]):
+        total += np.exp(level[:, k] - top)
+    return np.asarray(top + np.log(total))
+
+
+def learn_density(rows: Floats, shape: Shape, seed: int) -> Density:
+    """Learn a density of the given shape from rows with NaN where values are missing."""
+    return _density(_learn_moments(rows, _roughly_filled(rows), shape, seed), shape)
+
+
+def choose_shape(rows: Floats, seed: int) -> Shape:
+    """Choose the shape with the highest likelihood of a third of the rows, learnt on the others."""
+    n, d = rows.shape
+    if n < FEWEST_TO_CHOOSE:
+        return Shape(1, SHRINKAGES[-1])
+    complete = not np.isnan(rows).any()
+    most_rows = MOST_TO_CHOOSE if complete else MOST_INCOMPLETE_TO_CHOOSE
+    most_products = MOST_PRODUCTS if complete else MOST_PRODUCTS_INCOMPLETE
+    places = np.random.default_rng(seed).permutation(n)[:most_rows]
+    judging, learning = rows[places[::3]], rows[np.delete(places, np.s_[::3])]
+    filled = _roughly_filled(learning)
+    best, best_value = Shape(1, SHRINKAGES[-1]), -math.inf
+    for n_components in COMPONENTS:
+        if n_components > 1 and (n < ROWS_PER_COMPONENT * n_components or n_components * d * d > most_products):
+            break
+        start = Shape(n_components, min(best.shrinkage, 0.2), PRIOR_ROWS[0])
+        moments = _learn_moments(learning, filled, start, seed)
+        chosen, value = _choose_shrinkage(moments, start, best.shrinkage, judging)
+        if value > best_value:
+            best, best_value = chosen, value
+        elif n_components > COMPONENTS[1]:
+            break
+    return best
+
+
+def assign_rows(density: Density, rows: Floats) -> Assignment:
+    """Return how much of each row belongs to which component."""
+    return _assignment(density, rows, *_expect(density, rows))
+
+
+def _assignment(density: Density, rows: Floats, level: Floats, form: Floats) -> Assignment:
+    observed = rows.shape[1] - np.isnan(rows).sum(axis=1)
+    share = np.exp(level - logsumexp(level, axis=1, keepdims=True))
+    share[share < LEAST_SHARE] = 0.0
+    share /= share.sum(axis=1, keepdims=True)
+    return Assignment(share, share * (density.tail + observed[:, None]) / (density.tail + form))
+
+
+def learn_fold(
+    density: Density, shape: Shape, assignment: Assignment, rows: Floats, kept: Booleans, fold_rows: Floats
+) -> Density:
+    """Learn the density of a part of the rows in coordinates of its own: one set of moments, no clustering, no EM.
+
+    Parameters
+    ----------
+    density, shape : Density, Shape
+        Learnt from all rows.
+    assignment : Assignment
+        `assign_rows` of all rows.
+    rows : (n, d)
+        All rows in the coordinates of ``density``.
+    kept : (n,) bool
+        Which of them make the part.
+    fold_rows : (kept.sum(), d)
+        The part in its own coordinates.
+    """
+    offset, factor = _between_coordinates(rows[kept], fold_rows)
+    both = factor[:, None] * factor
+    moved = Density(
+        offset + factor * density.centre,
+        density.covariance * both,
+        density.precision / both,
         density.log_weight,
-        density.log_det,
-        density_constants(rows.shape[1]),
-        density.tail,
-        found,
+        density.log_det - np.log(factor).sum(),
     )
-    return found
+    part = Assignment(assignment.share[kept], assignment.weight[kept])
+    return _density(_update(moved, fold_rows, part), shape)
 
 
-@kernel
-def _log_density(  # noqa: C901, PLR0912
-    rows: Floats,
-    centre: Floats,
-    covariance: Floats,
-    precision: Floats,
-    log_weight: Floats,
-    log_det: Floats,
-    constants: Floats,
-    tail: float,
-    found: Floats,
-) -> None:
-    d = rows.shape[1]
-    level = np.empty(len(centre))
-    kept = np.empty(d, np.int64)
-    away = np.empty(d)
-    image = np.empty(d)
-    factor = np.empty((d, d))
-    for i in range(len(rows)):
-        n = 0
-        for j in range(d):
-            if not np.isnan(rows[i, j]):
-                kept[n] = j
-                n += 1
-        for k in range(len(centre)):
-            for a in range(n):
-                away[a] = rows[i, kept[a]] - centre[k, kept[a]]
-            q = 0.0
-            half = log_det[k]
-            if n == d:
-                image[:] = 0.0
-                for b in range(d):
-                    for a in range(d):
-                        image[a] += away[b] * precision[k, b, a]
-                for a in range(d):
-                    q += away[a] * image[a]
-            else:
-                half = 0.0
-                for a in range(n):
-                    for b in range(a + 1):
-                        v = covariance[k, kept[a], kept[b]]
-                        for c in range(b):
-                            v -= factor[a, c] * factor[b, c]
-                        factor[a, b] = math.sqrt(v) if a == b else v / factor[b, b]
-                    v = away[a]
-                    for c in range(a):
-                        v -= factor[a, c] * image[c]
-                    image[a] = v / factor[a, a]
-                    q += image[a] * image[a]
-                    half -= math.log(factor[a, a])
-            level[k] = log_weight[k] + constants[n] + half - 0.5 * (tail + n) * math.log1p(max(q, 0.0) / tail)
-        top = level.max()
-        total = 0.0
-        for k in range(len(centre)):
-            total += math.exp(level[k] - top)
-        found[i] = top + math.log(total)
+def _between_coordinates(rows: Floats, other: Floats) -> tuple[Floats, Floats]:
+    """Per column, the line that takes coordinates nearest to the others; the identity where a column is constant."""
+    seen = ~np.isnan(rows)
+    count = np.maximum(seen.sum(axis=0), 1)
+    x, y = np.where(seen, rows, 0.0), np.where(seen, other, 0.0)
+    x_mean, y_mean = x.sum(axis=0) / count, y.sum(axis=0) / count
+    square = (x * x).sum(axis=0) / count - x_mean**2
+    product = (x * y).sum(axis=0) / count - x_mean * y_mean
+    factor = np.where((square > 1e-12) & (product > 1e-12), product / np.maximum(square, 1e-12), 1.0)
+    return y_mean - factor * x_mean, factor
+
+
+def _choose_shrinkage(moments: Moments, start: Shape, guess: float, judging: Floats) -> tuple[Shape, float]:
+    """Climb to the best shrinkage from a guess, then try the other weights of the pooled covariance."""
+    tried: dict[Shape, tuple[Shape, float]] = {}
+    likely: Booleans | None = None
+
+    def judge(shrinkage: float, prior_rows: float) -> float:
+        nonlocal likely
+        shape = Shape(start.n_components, shrinkage, prior_rows)
+        if shape not in tried:
+            scaled, value, likely = _judge_scales(moments, shape, judging, likely)
+            tried[shape] = scaled, value
+        return tried[shape][1]
+
+    at = SHRINKAGES.index(guess)
+    for step in (-1, 1):
+        while 0 <= at + step < len(SHRINKAGES):
+            if judge(SHRINKAGES[at + step], start.prior_rows) <= judge(SHRINKAGES[at], start.prior_rows):
+                break
+            at += step
+    if start.n_components > 1:
+        for prior_rows in PRIOR_ROWS[1:]:
+            judge(SHRINKAGES[at], prior_rows)
+    return max(tried.values(), key=lambda found: found[1])
+
+
+def _judge_scales(
+    moments: Moments, shape: Shape, judging: Floats, likely: Booleans | None
+) -> tuple[Shape, float, Booleans]:
+    """Return the shape with the best scale of its covariances, the rows' mean log density, and likely components."""
+    level, form = _expect(_density(moments, shape), judging, likely)
+    likely = _likely(level)
+    observed = (judging.shape[1] - np.isnan(judging).sum(axis=1))[:, None]
+    half = 0.5 * (TAIL + observed)
+    level = level + half * np.log1p(form / TAIL)
+    best, best_value = shape, -math.inf
+    for scale in SCALES:
+        scaled = level - 0.5 * observed * math.log(scale) - half * np.log1p(form / (TAIL * scale))
+        value = float(logsumexp(scaled, axis=1).mean())
+        if value > best_value:
+            best, best_value = replace(shape, scale=scale), value
+    return best, best_value, likely
+
+
+def _learn_moments(rows: Floats, filled: Floats, shape: Shape, seed: int) -> Moments:
+    labels = _clusters(filled, shape.n_components, seed)
+    share = (labels[:, None] == np.arange(labels.max() + 1)).astype(np.float64)
+    centre = np.broadcast_to(filled.mean(axis=0), (share.shape[1], rows.shape[1]))
+    first, second = _sums(filled, Assignment(share, share), centre)
+    moments = moments_of(share.sum(axis=0), share.sum(axis=0), centre, first, second)
+    # The scale is chosen for moments that were learnt without it.
+    unscaled = replace(shape, scale=1.0)
+    likely = None
+    for _ in range(ROUNDS if filled is rows else ROUNDS_INCOMPLETE):
+        density = _density(moments, unscaled)
+        level, form = _expect(density, rows, likely)
+        moments = _update(density, rows, _assignment(density, rows, level, form))
+        likely = _likely(level) if len(moments.count) == level.shape[1] else None
+    return moments
+
+
+def _likely(level: Floats) -> Booleans:
+    return np.asarray(level > level.max(axis=1, keepdims=True) - FAR_BEHIND)
+
+
+def _roughly_filled(rows: Floats) -> Floats:
+    """Fill gaps by one component whose moments are learnt from the observed cells, for the first clustering."""
+    seen = ~np.isnan(rows)
+    if seen.all():
+        return rows
+    count = np.maximum(seen.sum(axis=0), 1)
+    mean = np.where(seen, rows, 0.0).sum(axis=0) / count
+    variance = (np.where(seen, rows - mean, 0.0) ** 2).sum(axis=0) / count
+    density = make_density(mean[None], np.diag(variance + 1e-4)[None], np.zeros(1))
+    shape = Shape(1, 0.05)
+    for _ in range(ROUNDS_INCOMPLETE):
+        density = _density(_update(density, rows, assign_rows(density, rows)), shape)
+    return _expected(density, rows)
+
+
+def _expected(density: Density, rows: Floats) -> Floats:
+    """Rows with their gaps at the expectation of a density of one component."""
+    filled = rows.copy()
+    for pattern, places in _patterns(rows):
+        dev = np.where(pattern, 0.0, rows[places] - density.centre[0])
+        block = density.precision[0][np.ix_(pattern, pattern)]
+        filled[np.ix_(places, pattern)] = (
+            density.centre[0][pattern] - np.linalg.solve(block, (dev @ density.precision[0])[:, pattern].T).T
+        )
+    return filled
+
+
+def _patterns(rows: Floats) -> Iterator[tuple[Booleans, Integers]]:
+    """Yield each pattern of gaps that occurs, and the rows that have it."""
+    gaps = np.isnan(rows)
+    packed = np.packbits(gaps, axis=1)
+    number = np.unique(packed, axis=0, return_inverse=True)[1].ravel()
+    order = np.argsort(number, kind="stable")
+    for places in np.split(order, np.flatnonzero(np.diff(number[order])) + 1):
+        pattern = gaps[places[0]]
+        if pattern.any():
+            yield pattern, places
 
 
 def _clusters(rows: Floats, n_clusters: int, seed: int) -> Integers:
@@ -175,46 +306,84 @@ def _clusters(rows: Floats, n_clusters: int, seed: int) -> Integers:
     with warnings.catch_warnings():
         # Fewer distinct rows than clusters give fewer clusters, which is as it should be.
         warnings.simplefilter("ignore")
-        return np.asarray(KMeans(n_clusters, n_init=2, random_state=seed).fit_predict(rows), np.int64)
+        clustering = KMeans(n_clusters, n_init=1, max_iter=30, random_state=seed)
+        return np.asarray(clustering.fit_predict(rows), np.int64)
 
 
-def _moments(rows: Floats, labels: Integers) -> Moments:
-    """Moments of the clusters; a cluster of one row says nothing of its spread and is left out if it can be."""
-    names, counts = np.unique(labels, return_counts=True)
-    used = counts > 1 if (counts > 1).any() else counts == counts.max()
-    members = [rows[labels == name] for name in names[used]]
-    centre = np.array([part.mean(axis=0) for part in members])
-    scatter = np.array([(part - middle).T @ (part - middle) for part, middle in zip(members, centre, strict=True)])
-    count = counts[used].astype(np.float64)
-    return Moments(count, centre, scatter, scatter.sum(axis=0) / max(count.sum() - len(count), 1))
+def _density(moments: Moments, shape: Shape) -> Density:
+    covariance = moments.shrunk(shape.shrinkage, shape.prior_rows, shape.scale)
+    return make_density(moments.centre, covariance, np.log(moments.count / moments.count.sum()))
 
 
-def _shrunk(moments: Moments, shrinkage: float) -> Floats:
-    """Covariances of the components: the pooled one counts as much as one row for each coordinate."""
-    d = len(moments.pooled)
-    covariance = (1 - shrinkage) * (moments.scatter + d * moments.pooled) / (moments.count - 1 + d)[:, None, None]
-    diagonal = np.arange(d)
-    covariance[:, diagonal, diagonal] += shrinkage * np.diag(moments.pooled) + RESOLUTION**2
-    return np.asarray(covariance)
+def _expect(density: Density, rows: Floats, likely: Booleans | None = None) -> tuple[Floats, Floats]:
+    """Log density and quadratic form of each row in each component (n x K); complete rows by matrix products.
+
+    A row with gaps is minus infinity in components that are not likely.
+    """
+    complete = ~np.isnan(rows).any(axis=1)
+    n, d = rows.shape
+    level, form = np.empty((n, len(density.centre))), np.empty((n, len(density.centre)))
+    some = rows if complete.all() else rows[complete]
+    constant = density_constants(d)[-1]
+    for k, centre in enumerate(density.centre):
+        away = some - centre
+        q = np.maximum(np.einsum("ij,ij->i", away @ density.precision[k], away), 0.0)
+        form[complete, k] = q
+        at = density.log_weight[k] + constant + density.log_det[k]
+        level[complete, k] = at - 0.5 * (density.tail + d) * np.log1p(q / density.tail)
+    if not complete.all():
+        part = None if likely is None else likely[~complete]
+        level[~complete], form[~complete] = _expect_rows(density, rows[~complete], part)
+    return level, form
 
 
-def _density(moments: Moments, shrinkage: float) -> Density:
-    covariance = _shrunk(moments, shrinkage)
-    factors = [cholesky(block, lower=True, check_finite=False) for block in covariance]
-    identity = np.eye(covariance.shape[1])
-    precision = np.array([cho_solve((factor, True), identity, check_finite=False) for factor in factors])
-    precision = 0.5 * (precision + precision.transpose(0, 2, 1))
-    log_det = np.array([-np.log(np.diag(factor)).sum() for factor in factors])
-    return Density(moments.centre, covariance, precision, np.log(moments.count / moments.count.sum()), log_det)
+def _expect_rows(density: Density, rows: Floats, likely: Booleans | None = None) -> tuple[Floats, Floats]:
+    """As `_expect`, each row by itself."""
+    shape = len(rows), len(density.centre)
+    level, form = np.zeros(shape) if likely is None else np.where(likely, 0.0, -np.inf), np.empty(shape)
+    expect_incomplete(
+        rows,
+        density.centre,
+        density.covariance,
+        density.precision,
+        density.log_weight,
+        density.log_det,
+        density_constants(rows.shape[1]),
+        density.tail,
+        level,
+        form,
+    )
+    return level, form
 
 
-def _mean_log_density(moments: Moments, shrinkage: float, rows: Floats) -> float:
-    constant = density_constants(rows.shape[1])[-1]
-    half = 0.5 * (TAIL + rows.shape[1])
-    terms = []
-    for count, centre, block in zip(moments.count, moments.centre, _shrunk(moments, shrinkage), strict=True):
-        factor = cholesky(block, lower=True, check_finite=False)
-        root = solve_triangular(factor, (rows - centre).T, lower=True, check_finite=False)
-        level = np.log(count / moments.count.sum()) + constant - np.log(np.diag(factor)).sum()
-        terms.append(level - half * np.log1p((root**2).sum(axis=0) / TAIL))
-    return float(np.logaddexp.reduce(terms, axis=0).mean())
+def _sums(rows: Floats, assignment: Assignment, base: Floats) -> tuple[Floats, Floats]:
+    """Weighted first and second moments of complete rows about ``base``."""
+    n_components, d = base.shape
+    first, second = np.zeros((n_components, d)), np.zeros((n_components, d, d))
+    for k in range(n_components):
+        used = assignment.share[:, k] >= LEAST_SHARE
+        away = rows[used] - base[k]
+        weighted = away * assignment.weight[used, k][:, None]
+        first[k] = weighted.sum(axis=0)
+        second[k] = weighted.T @ away
+    return first, second
+
+
+def _update(density: Density, rows: Floats, assignment: Assignment) -> Moments:
+    """Moments of all rows, gaps as the density expects them."""
+    complete = ~np.isnan(rows).any(axis=1)
+    share, weight = assignment.share, assignment.weight
+    first, second = _sums(rows[complete], Assignment(share[complete], weight[complete]), density.centre)
+    if not complete.all():
+        add_incomplete(
+            rows[~complete],
+            density.centre,
+            density.covariance,
+            density.precision,
+            share[~complete],
+            weight[~complete],
+            LEAST_SHARE,
+            first,
+            second,
+        )
+    return moments_of(share.sum(axis=0), weight.sum(axis=0), density.centre, first, second)

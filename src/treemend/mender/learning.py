@@ -21,7 +21,6 @@ from treemend.mender.detector import (
     find_sets,
     first_evidence,
     mixture_arrays,
-    scaled_evidence,
     single_evidence,
 )
 from treemend.mender.evidence import FOREIGN, NOISE, SHIFTED, SINGLE, patterns
@@ -53,6 +52,8 @@ class CrossFit:
     ----------
     fold : (n,) int
         Number of the detector in ``detectors`` that has not seen a row; -1 for rows that were not judged.
+    trusted : (n,) bool
+        Which rows set the threshold.
     detectors : tuple of Detector
         One a fold, each with its own columns, density, prices and tails, and the common calibration.
     evidence : Evidence
@@ -60,20 +61,28 @@ class CrossFit:
     """
 
     fold: Integers
+    trusted: Booleans
     detectors: tuple[Detector, ...]
     evidence: Evidence
 
     def p_values(self) -> Floats:
         """Return the p-value of each reference row among the others; 1 for rows that were not judged."""
         p = np.ones(len(self.fold))
-        judged = self.fold >= 0
-        if judged.any():
-            p[judged] = self.detectors[0].calibration.p_values(self.evidence.statistic[judged], own=True)
+        for own in (True, False):
+            rows = (self.fold >= 0) & (self.trusted == own)
+            if rows.any():
+                p[rows] = self.detectors[0].calibration.p_values(self.evidence.statistic[rows], own=own)
         return p
 
 
 def learn_detector(
-    values: Floats, layout: Layout, seed: int = 0, n_jobs: int | None = None
+    values: Floats,
+    layout: Layout,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    *,
+    learnable: Floats | None = None,
+    trusted: Booleans | None = None,
 ) -> tuple[Detector, CrossFit]:
     """Learn a detector.
 
@@ -86,6 +95,10 @@ def learn_detector(
         Of the clusters, the folds and the stretches left out.
     n_jobs : int, optional
         Threads.
+    learnable : (n, d), optional
+        What the density is learnt from, if that is less than ``values``: NaN where a cell is not trusted.
+    trusted : (n,) bool, optional
+        Which rows set prices, scales and the threshold; all by default.
 
     Returns
     -------
@@ -97,14 +110,17 @@ def learn_detector(
     n = len(values)
     shuffled = np.random.default_rng(seed).permutation(n)
     crossed = n <= MOST_CROSS_FITTED
-    learning = np.arange(n) if crossed else np.sort(shuffled[:MOST_LEARNT])
-    widths = column_widths(values)
-    shape = _shape(values[learning], layout, widths, seed)
-    final = _learn_model(values[learning], layout, widths, shape, seed)
+    learnable = values if learnable is None else learnable
+    trusted = np.ones(n, bool) if trusted is None else trusted
+    usable = ~np.isnan(learnable).all(axis=1)
+    learning = np.flatnonzero(usable) if crossed else np.sort(shuffled[:MOST_LEARNT])
+    widths = column_widths(learnable)
+    shape = _shape(learnable[learning], layout, widths, seed)
+    final = _learn_model(learnable[learning], layout, widths, shape, seed)
     if crossed:
         fold = shuffled % min(FOLDS, n)
         folds = (
-            [_learn_model(values[fold != f], layout, widths, shape, seed) for f in range(min(FOLDS, n))]
+            [_learn_model(learnable[usable & (fold != f)], layout, widths, shape, seed) for f in range(min(FOLDS, n))]
             if n > 1
             else []
         )
@@ -118,7 +134,7 @@ def learn_detector(
     for f, model in enumerate(folds):
         own = np.flatnonzero(fold == f)
         put_evidence(evidence, own, first_evidence(model, values[own], *model.columns.to_rows(values[own]), n_jobs))
-    return _calibrated(values, final, folds, fold, evidence, seed, n_jobs)
+    return _calibrated(values, final, folds, fold, trusted, evidence, seed, n_jobs)
 
 
 def no_evidence(n: int, d: int) -> Evidence:
@@ -194,25 +210,28 @@ def _calibrated(
     final: Detector,
     folds: list[Detector],
     fold: Integers,
+    trusted: Booleans,
     evidence: Evidence,
     seed: int,
     n_jobs: int | None,
 ) -> tuple[Detector, CrossFit]:
     judged = fold >= 0
     if not judged.any():
-        return final, CrossFit(fold, (), evidence)
-    folds = [replace(model, prices=learn_prices(_others(evidence, fold, f))) for f, model in enumerate(folds)]
+        return final, CrossFit(fold, trusted, (), evidence)
+    counting = np.where(trusted, fold, -1)
+    folds = [replace(model, prices=learn_prices(_others(evidence, counting, f))) for f, model in enumerate(folds)]
     for f, model in enumerate(folds):
         own = np.flatnonzero(fold == f)
         rows, log_slope = model.columns.to_rows(values[own])
         evidence.values[own, SINGLE] = single_evidence(model, take_evidence(evidence, own), rows, log_slope, n_jobs)
-    folds = [replace(model, tails=learn_tails(_others(evidence, fold, f).values)) for f, model in enumerate(folds)]
+    folds = [replace(model, tails=learn_tails(_others(evidence, counting, f).values)) for f, model in enumerate(folds)]
     rests = np.empty(len(fold))
     rng = np.random.default_rng(seed)
     for f, model in enumerate(folds):
         own = np.flatnonzero(fold == f)
         evidence.statistic[own] = model.tails.statistic(evidence.values[own])
         rests[own] = _clean_rests(model, values[own], rng)
+    judged &= trusted
     rarity = Rarity(np.sort(rests[judged]))
     folds = [replace(model, rarity=rarity) for model in folds]
     counted = evidence.statistic.copy()
@@ -227,7 +246,7 @@ def _calibrated(
     final = replace(
         final, prices=learn_prices(clean), tails=learn_tails(clean.values), calibration=calibration, rarity=rarity
     )
-    return final, CrossFit(fold, tuple(replace(model, calibration=calibration) for model in folds), evidence)
+    return final, CrossFit(fold, trusted, tuple(replace(model, calibration=calibration) for model in folds), evidence)
 
 
 def _others(evidence: Evidence, fold: Integers, out: int) -> Evidence:

@@ -62,11 +62,19 @@ class Mended:
     notes: tuple[str, ...]
 
 
-def fit_model(values: Floats, layout: Layout, *, seed: int, n_jobs: int | None) -> tuple[MenderModel, CrossFit]:
-    """Learn from clean rows; the cross-fit judges these rows themselves."""
+def fit_model(
+    values: Floats,
+    layout: Layout,
+    *,
+    learnable: Floats | None = None,
+    trusted: NDArray[np.bool_] | None = None,
+    seed: int = 0,
+    n_jobs: int | None = None,
+) -> tuple[MenderModel, CrossFit]:
+    """Learn from clean rows, or from what of them is trusted; the cross-fit judges these rows themselves."""
     with step("Learning what clean rows look like"):
-        detector, cross_fit = learn_detector(values, layout, seed, n_jobs)
-    drift = learn_drift_reference(values)
+        detector, cross_fit = learn_detector(values, layout, seed, n_jobs, learnable=learnable, trusted=trusted)
+    drift = learn_drift_reference(values if learnable is None else learnable)
     return MenderModel(detector, drift, drift.quantiles[0].copy(), drift.quantiles[-1].copy()), cross_fit
 
 

@@ -68,7 +68,7 @@ def learn_repeated_values(laid: Floats, component: Integers, n_components: int) 
     n, d = laid.shape
     largest = np.nanmax(np.abs(laid), initial=0.0)
     tolerance = 1e-9 * float(largest if largest > 0 else 1.0)
-    value, share = np.full((d, MOST_VALUES), np.nan), np.zeros((d, MOST_VALUES, n_components))
+    value, share = np.full((d, MOST_VALUES), np.inf), np.zeros((d, MOST_VALUES, n_components))
     tie = np.full(d, 0.5 / (n + 1))
     for j in range(d):
         there = ~np.isnan(laid[:, j])
@@ -85,7 +85,7 @@ def learn_repeated_values(laid: Floats, component: Integers, n_components: int) 
             equal = np.abs(laid[:, j] - laid[:, j - 1]) <= tolerance
             equal &= ~np.isin(laid[:, j], found[frequent])
             tie[j] = (equal.sum() + 0.5) / (n + 1)
-    used = max(1, int((~np.isnan(value)).sum(axis=1).max(initial=0)))
+    used = max(1, int((np.isfinite(value)).sum(axis=1).max(initial=0)))
     return RepeatedValues(value[:, :used].copy(), share[:, :used].copy(), tie, tolerance)
 
 

@@ -1,20 +1,17 @@
 """`TCS`, the published method as a scikit-learn estimator: checks, tables in and out; `pipeline` has the method."""
 
-import os
 import warnings
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, OutlierMixin, TransformerMixin
-from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from treemend import tables
+from treemend.base import BaseMender
 from treemend.exceptions import InputError
-from treemend.model_file import write_model
 from treemend.params import check_count, check_names
 from treemend.report.findings import Findings, Rule
 from treemend.result import Result
@@ -26,7 +23,7 @@ __all__ = ["TCS"]
 _DEFAULT_RATE = 0.05
 
 
-class TCS(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstimator):
+class TCS(BaseMender):
     """The published method: a binary tree over the columns, a test at each node, a search, one donor a gap.
 
     Columns are taken in the order and the units in which they come: scale them to a common range first. For pictures
@@ -98,8 +95,7 @@ class TCS(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstimator):
     array([ 8,  9, 10, 11, 12, 13, 14, 15])
     """
 
-    model_type = TCSModel
-
+    model_type: ClassVar[type] = TCSModel
     _model: TCSModel
 
     def __init__(
@@ -224,41 +220,6 @@ class TCS(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstimator):
         table = self.fit(X, y)._suspects(X)
         return self._mend(table, np.arange(len(table.values)))
 
-    def transform(self, X: Any) -> NDArray[np.floating[Any]]:
-        """Return the repaired rows.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            Suspect rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features)
-            Without the columns that are passed through.
-        """
-        return self._as_array(self.mend(X))
-
-    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> NDArray[np.floating[Any]]:
-        """Learn from rows and return them repaired, each judged and repaired by the others.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            Reference rows.
-        y : ignored
-            For scikit-learn's pipelines.
-        **fit_params : ignored
-            For scikit-learn's pipelines.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features)
-            Without the columns that are passed through.
-        """
-        del fit_params
-        return self._as_array(self.fit_mend(X, y))
-
     def fit_predict(self, X: Any, y: Any = None, **fit_params: Any) -> NDArray[np.int64]:
         """Learn from rows and say which are corrupted, each judged by the others.
 
@@ -327,47 +288,9 @@ class TCS(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstimator):
         rows = self._suspects(X).values
         return score_rows(self._model, rows, n_jobs=self.n_jobs)
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Return `score_samples` minus ``offset_``.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            Suspect rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Below 0 exactly where `predict` says -1.
-        """
-        return self.score_samples(X) - self.offset_
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted estimator to a model file, which `treemend.load` reads.
-
-        Parameters
-        ----------
-        path : path
-            Where to; an existing file is replaced, completely or not at all. The usual ending is ``.safetensors``.
-        """
-        from treemend import __version__
-
-        model = self._fitted()
-        names = getattr(self, "feature_names_in_", None)
-        write_model(
-            path,
-            written_by=__version__,
-            estimator=type(self).__name__,
-            parameters=self.get_params(deep=False),
-            names=None if names is None else tuple(names),
-            model=model,
-        )
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_model")
-
-    def __sklearn_tags__(self) -> Tags:
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = False  # in suspect rows, but not in the reference
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
@@ -375,37 +298,31 @@ class TCS(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstimator):
         check_is_fitted(self)
         return self._model
 
-    def _check_params(self) -> TCSParams:
-        check_names("passthrough", self.passthrough)
-        if self.n_jobs != -1:
-            check_count("n_jobs", self.n_jobs, least=1, also=(None, -1))
+    def _params(self) -> TCSParams:
         given = {
             name: value for name, value in self.get_params(deep=False).items() if name in TCSParams.__annotations__
         }
         if self.tau is None and self.false_alarm_rate is None:
             given["false_alarm_rate"] = _DEFAULT_RATE
-        params = TCSParams(**given)
-        params.validate()
-        return params
+        return TCSParams(**given)
+
+    def _check_params(self) -> None:
+        check_names("passthrough", self.passthrough)
+        if self.n_jobs != -1:
+            check_count("n_jobs", self.n_jobs, least=1, also=(None, -1))
+        self._params().validate()
 
     def _fit(self, X: Any) -> None:
-        params = self._check_params()
-        table = tables.read_columns(self, X, reset=True)
+        self._check_params()
+        table = self._read(X, reset=True)
         tables.check_finite(table.values, table.names, "reference", "fit on the complete rows only")
         tables.check_range(table.values, table.names)
-        if len(table.values) < params.n_neighbors + 2:
+        if len(table.values) < self.n_neighbors + 2:
             raise InputError(
-                f"The reference must have at least n_neighbors + 2 = {params.n_neighbors + 2} rows, got n_samples = "
+                f"The reference must have at least n_neighbors + 2 = {self.n_neighbors + 2} rows, got n_samples = "
                 f"{len(table.values)}. Give more clean rows, or lower n_neighbors."
             )
-        self._model = fit_model(table.values, params, n_jobs=self.n_jobs)
-
-    def _suspects(self, X: Any) -> tables.Table:
-        """Read suspect rows, and refuse what cannot be judged."""
-        check_is_fitted(self)
-        table = tables.read_columns(self, X, reset=False)
-        tables.check_not_infinite(table.values, table.names, "suspect")
-        return table
+        self._model = fit_model(table.values, self._params(), n_jobs=self.n_jobs)
 
     def _mend(self, table: tables.Table, left_out: NDArray[np.int64] | None) -> Result:
         """Mend rows; ``left_out`` says which reference row each of them is."""
@@ -447,9 +364,6 @@ class TCS(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstimator):
             reference_rate=model.reference_rate,
             powerless=model.tau < 0,
         )
-
-    def _as_array(self, result: Result) -> NDArray[np.floating[Any]]:
-        return np.asarray(tables.attributes_only(result.repaired, self.passthrough))
 
 
 def _node_scores(

@@ -1,0 +1,104 @@
+"""Does the reference cover the table? Tables of 300 rows that drifted, clean ones, and ones with dirt only."""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments.recording import Row, Work
+from experiments.robustness.cases import to_unit_scales
+from experiments.robustness.menders import build, quietly
+from experiments.robustness.sets import SUBJECTS, load_rows, obtainable
+from experiments.robustness.settings import Settings
+from experiments.robustness.summaries import Figure, mean, number, pivot
+from treemend.synthetic import corrupt, stretch_masks
+
+__all__ = ["DRIFTS", "compute", "figures", "tables"]
+
+Rows = NDArray[np.float64]
+
+_SETS = ("digits", "image", "svmguide3", "wdbc", "spambase", "gas_drift", "ringnorm", "g241c", "twonorm", "digit1")
+_TABLE, _TABLES = 300, 20
+
+
+def _shifted(table: Rows, rng: np.random.Generator, columns: slice) -> Rows:
+    del rng
+    moved = table.copy()
+    moved[:, columns] += 0.5 * table.std(axis=0)[columns]
+    return moved
+
+
+def _gained(table: Rows, rng: np.random.Generator) -> Rows:
+    """Replace one sensor by another of gain 1.5, the column that varies most."""
+    del rng
+    changed, sensor = table.copy(), int(table.std(axis=0).argmax())
+    changed[:, sensor] *= 1.5
+    return changed
+
+
+def _dirtied(table: Rows, rng: np.random.Generator, share: float) -> Rows:
+    dirty, hit = table.copy(), rng.random(len(table)) < share
+    masks = stretch_masks(int(hit.sum()), table.shape[1], rng=rng)
+    dirty[hit] = corrupt("noise", table[hit], masks, rng=rng)
+    return dirty
+
+
+DRIFTS: dict[str, Callable[[Rows, np.random.Generator], Rows]] = {
+    "all columns by .5 deviations": partial(_shifted, columns=slice(None)),
+    "one column by .5 deviations": partial(_shifted, columns=slice(0, 1)),
+    "a sensor replaced, gain 1.5": _gained,
+    "clean": lambda table, _: table,
+    "dirt in 10 % of the rows": partial(_dirtied, share=0.1),
+    "dirt in 50 % of the rows": partial(_dirtied, share=0.5),
+}
+_MUST_TELL = tuple(DRIFTS)[:3]
+
+
+def told(mended: Any) -> bool:
+    """Tell whether the result says that the reference does not cover the table."""
+    return bool(getattr(mended, "notes", ()))
+
+
+def compute(settings: Settings) -> None:
+    """Measure every set that has rows enough."""
+    names = obtainable(("digits",) if settings.quick else _SETS, settings)
+    pieces = {name: partial(_set, name, settings) for name in names}
+    work = Work("drift", settings, len(pieces))
+    work.do(pieces)
+    work.finish()
+
+
+def _set(name: str, settings: Settings) -> Iterator[Row]:
+    rows = to_unit_scales(load_rows(SUBJECTS[name], settings.data))
+    size = min(1000, len(rows) - min(_TABLE, len(rows) // 2))
+    for number_ in settings.repetitions(_TABLES):
+        rng = np.random.default_rng([settings.seed, list(SUBJECTS).index(name), 12, number_])
+        drawn = rows[rng.permutation(len(rows))]
+        reference, table = drawn[:size], drawn[size : size + _TABLE]
+        with quietly():
+            mender = build(settings).fit(reference)
+        for drift, change in DRIFTS.items():
+            with quietly():
+                mended = mender.mend(change(table, rng))
+            touched = float(np.mean(mended.corrupted))
+            yield {"set": name, "number": number_, "drift": drift, "told": float(told(mended)), "touched": touched}
+
+
+def figures(rows: Sequence[Row], earlier: Sequence[Row]) -> Iterator[Figure]:
+    """Yield how often drift is told, and how often it is told where there is none."""
+    for drift in dict.fromkeys(row["drift"] for row in rows):
+        now, before = ([row for row in some if row["drift"] == drift] for some in (rows, earlier))
+        share, must = mean(now, "told"), drift in _MUST_TELL
+        asked, met = ("≥ .90", share >= 0.9) if must else ("≤ .01", share <= 0.01)
+        yield Figure(f"Drift told, {drift}", asked, number(share), met, "drift", number(mean(before, "told")))
+
+
+def tables(rows: Sequence[Row], earlier: Sequence[Row]) -> Iterator[str]:
+    """Yield how often drift is told, and the rows touched."""
+    yield from pivot(rows, earlier, "set", "drift", "told")
+    yield ""
+    yield "Share of the rows that were replaced in part:"
+    yield ""
+    yield from pivot(rows, earlier, "set", "drift", "touched")

@@ -1,0 +1,165 @@
+"""Moments of the components of a mixture, from rows with values missing anywhere.
+
+A row with gaps adds what its observed cells expect there, and the conditional covariance of the gaps; a complete row
+adds itself.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treemend.mender.compiled import kernel
+from treemend.mender.conditional import condition, gap_covariance, reduce_gaps, split_cells
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+# No coordinate is predicted better than this, where columns range over [0, 1].
+RESOLUTION = 0.01
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Counts (K,), centres (K, d) and scatters (K, d, d) of components, and their pooled covariance (d, d)."""
+
+    count: Floats
+    centre: Floats
+    scatter: Floats
+    pooled: Floats
+
+    def shrunk(self, shrinkage: float, prior_rows: float, scale: float) -> Floats:
+        """Return covariances shrunk towards the pooled one, and that towards its diagonal.
+
+        Parameters
+        ----------
+        shrinkage : float
+            Share of the diagonal.
+        prior_rows : float
+            How many rows of a component the pooled covariance counts for, relative to the number of columns.
+        scale : float
+            Factor of the covariances.
+        """
+        d = len(self.pooled)
+        prior = prior_rows * d
+        covariance = (1 - shrinkage) * (self.scatter + prior * self.pooled)
+        covariance /= np.maximum(self.count - 1 + prior, 1e-9)[:, None, None]
+        diagonal = np.arange(d)
+        covariance[:, diagonal, diagonal] += shrinkage * np.diag(self.pooled) + RESOLUTION**2
+        return np.asarray(scale * covariance)
+
+
+def moments_of(count: Floats, weight: Floats, base: Floats, first: Floats, second: Floats) -> Moments:
+    """Return moments from weighted sums of deviations from ``base`` (first K x d, second K x d x d).
+
+    A component of hardly more than one row says nothing of its spread and is left out, if another remains.
+    """
+    used = count > 1.5 if (count > 1.5).any() else count == count.max()
+    count, weight, first = count[used], np.maximum(weight[used], 1e-9), first[used]
+    move = first / weight[:, None]
+    scatter = second[used] - weight[:, None, None] * move[:, :, None] * move[:, None, :]
+    pooled = scatter.sum(axis=0) / max(count.sum() - len(count), 1)
+    return Moments(count, base[used] + move, scatter, pooled)
+
+
+@kernel
+def expect_incomplete(
+    rows: Floats,
+    centre: Floats,
+    covariance: Floats,
+    precision: Floats,
+    log_weight: Floats,
+    log_det: Floats,
+    constants: Floats,
+    tail: float,
+    level: Floats,
+    form: Floats,
+) -> None:
+    """Write each component's log density (n x K) and quadratic form of the observed cells of each row.
+
+    A component whose level is minus infinity on entry is passed over.
+    """
+    d = rows.shape[1]
+    seen, gaps = np.empty(d, np.int64), np.empty(d, np.int64)
+    factor = np.empty((d, d))
+    solved, column, expected = np.empty(d), np.empty(d), np.empty(d)
+    for i in range(len(rows)):
+        n = split_cells(rows[i], seen, gaps)
+        for k in range(len(centre)):
+            if level[i, k] == -math.inf:
+                form[i, k] = 0.0
+                continue
+            q, half = condition(
+                rows[i],
+                centre[k],
+                covariance[k],
+                precision[k],
+                log_det[k],
+                seen,
+                n,
+                gaps,
+                factor,
+                solved,
+                column,
+                expected,
+            )
+            form[i, k] = q
+            level[i, k] = log_weight[k] + constants[n] + half - 0.5 * (tail + n) * math.log1p(q / tail)
+
+
+@kernel
+def add_incomplete(
+    rows: Floats,
+    centre: Floats,
+    covariance: Floats,
+    precision: Floats,
+    share: Floats,
+    weight: Floats,
+    least_share: float,
+    first: Floats,
+    second: Floats,
+) -> None:
+    """Add rows to the sums: expected deviations times ``weight``, conditional covariances times ``share``."""
+    d = rows.shape[1]
+    seen, gaps = np.empty(d, np.int64), np.empty(d, np.int64)
+    factor, reduced, found = np.empty((d, d)), np.empty((d, d)), np.empty((d, d))
+    solved, column, expected, away = np.empty(d), np.empty(d), np.empty(d), np.empty(d)
+    for i in range(len(rows)):
+        n = split_cells(rows[i], seen, gaps)
+        m = d - n
+        for k in range(len(centre)):
+            if share[i, k] < least_share:
+                continue
+            condition(
+                rows[i],
+                centre[k],
+                covariance[k],
+                precision[k],
+                0.0,
+                seen,
+                n,
+                gaps,
+                factor,
+                solved,
+                column,
+                expected,
+            )
+            for a in range(n):
+                away[seen[a]] = rows[i, seen[a]] - centre[k, seen[a]]
+            for a in range(m):
+                away[gaps[a]] = expected[a]
+            w = weight[i, k]
+            for a in range(d):
+                first[k, a] += w * away[a]
+                f = w * away[a]
+                for b in range(d):
+                    second[k, a, b] += f * away[b]
+            reduce_gaps(covariance[k], seen, n, gaps, m, factor, reduced)
+            gap_covariance(covariance[k], n, gaps, m, reduced, found)
+            w = share[i, k]
+            for a in range(m):
+                second[k, gaps[a], gaps[a]] += w * found[a, a]
+                for b in range(a):
+                    second[k, gaps[a], gaps[b]] += w * found[a, b]
+                    second[k, gaps[b], gaps[a]] += w * found[a, b]
