@@ -23,12 +23,7 @@ class AtomicFile:
     Leaving the ``with`` block without an error publishes the file, unless `publish` was called before; leaving it with
     an error discards it.
 
-    Parameters
-    ----------
-    path : path
-        Where the file shall appear; links are followed.
-    replace : bool
-        Whether an existing file is replaced; otherwise it is an `OutputError`.
+    Links are followed. An existing file is replaced if ``replace`` says so, and is an `OutputError` otherwise.
 
     Attributes
     ----------
@@ -63,12 +58,12 @@ class AtomicFile:
         self.file.flush()
         os.fsync(self.file.fileno())
         self._check_target()
-        if self._temporary is None and self.replace:
-            # A file without a name can only get one that is not taken.
-            temporary = self._temporary_path()
-            self._link(temporary)
-            self._temporary = temporary
-        if self.replace and self._temporary is not None:
+        if self.replace:
+            if self._temporary is None:
+                # A file without a name can only get one that is not taken.
+                temporary = self._temporary_path()
+                self._link(temporary)
+                self._temporary = temporary
             os.replace(self._temporary, self.path)
             self._temporary = None
         else:
@@ -90,14 +85,11 @@ class AtomicFile:
             self._temporary = None
 
     def _check_target(self) -> None:
-        with suppress(FileNotFoundError, NotADirectoryError):
+        with suppress(OSError):
             if not stat.S_ISREG(os.stat(self.path).st_mode):
                 raise OutputError(f"{self.path} is not a plain file. Choose another name.")
             if not self.replace:
-                raise self._exists()
-
-    def _exists(self) -> OutputError:
-        return OutputError(f"{self.path} already exists; not overwritten. Choose another name, or ask to overwrite it.")
+                raise _exists(self.path)
 
     def _open(self) -> BinaryIO:
         # Not Linux, or a file system without nameless files; if something else is wrong, the hidden file shows it.
@@ -125,4 +117,8 @@ class AtomicFile:
             finally:
                 os.close(descriptors)
         except FileExistsError:
-            raise self._exists() from None
+            raise _exists(path) from None
+
+
+def _exists(path: Path) -> OutputError:
+    return OutputError(f"{path} already exists; not overwritten. Choose another name, or ask to overwrite it.")

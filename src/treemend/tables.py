@@ -38,6 +38,8 @@ LARGEST_EXACT = 2**53
 # Sums of some thousand products are exact to about 1e-12 of their size; what was measured as an integer is told from
 # what was not by far more than this.
 _ROUNDING = 1e-9
+_CELLS_SHOWN = 3
+_NAMES_SHOWN = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,30 +81,18 @@ class Table:
     def rebuilt(self, filled: NDArray[np.float64], mask: NDArray[np.bool_], *, keep_integers: bool = True) -> Any:
         """Return a table of the same kind, with ``filled`` where ``mask`` says so and all else bit for bit.
 
-        Parameters
-        ----------
-        filled : ndarray, rows x attributes
-        mask : ndarray of bool, rows x attributes
-        keep_integers : bool
-            Whether columns of integers or booleans stay such where all values put into them are such to rounding.
-            Without it they always become float64: for parts of a table that must have the same types.
+        Without ``keep_integers``, columns of integers and booleans always become float64: for parts of a table that
+        must have the same types whatever is put into them.
         """
         if isinstance(self.given, np.ndarray):
             floating = np.issubdtype(self.given.dtype, np.floating)
             repaired = self.given.copy() if floating else self.values.copy()
             repaired[mask] = filled[mask].astype(repaired.dtype)
             return repaired
-        frame = self.given
-        columns = []
-        position = -1
-        for name in frame.columns:
-            if name in self.passthrough:
-                columns.append(frame.get_column(name))
-                continue
-            position += 1
-            column = frame.get_column(name)
-            columns.append(_replaced(column, filled[:, position], mask[:, position], keep_integers))
-        return _replace_columns(frame, columns)
+        columns = {name: self.given.get_column(name) for name in self.given.columns}
+        for position, name in enumerate(self._attributes().columns):
+            columns[name] = _replaced(columns[name], filled[:, position], mask[:, position], keep_integers)
+        return _replace_columns(self.given, list(columns.values()))
 
     def like(self, values: NDArray[Any]) -> Any:
         """Return a table of the same kind with the names of the attributes, and other values: booleans or floats."""
@@ -184,16 +174,15 @@ def _read_frame(given: Any, passthrough: Sequence[Any], all_there: bool, least_c
     ]
     if foreign:
         raise InputError(
-            f"All columns must be numeric, but {len(foreign)} of {len(frame.columns)} are not: {', '.join(foreign[:5])}"
-            f"{' ...' * (len(foreign) > 5)}. Name them in passthrough to keep them as they are, or select the "
-            "numeric columns."
+            f"All columns must be numeric, but {len(foreign)} of {len(frame.columns)} are not: {_shortened(foreign)}. "
+            "Name them in passthrough to keep them as they are, or select the numeric columns."
         )
     _check_size(frame.shape, least_columns)
     values = np.empty(frame.shape, dtype=np.float64)
     for position, name in enumerate(frame.columns):
         column = frame.get_column(name)
-        if column.dtype.is_integer() and column.null_count() == 0:
-            _check_exact_integers(column.to_numpy())
+        if column.dtype.is_integer():
+            _check_exact_integers(column.drop_nulls().to_numpy())
         values[:, position] = _as_float(column).to_numpy()
     return Table(values=values, names=tuple(str(name) for name in frame.columns), given=given, passthrough=there)
 
@@ -245,7 +234,7 @@ def _there(frame: Any, passthrough: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _listed(names: Sequence[Any]) -> str:
-    return ", ".join(repr(name) for name in names[:5]) + " ..." * (len(names) > 5)
+    return _shortened([repr(name) for name in names])
 
 
 def _replaced(column: Any, filled: NDArray[np.float64], mask: NDArray[np.bool_], keep_integers: bool) -> Any:
@@ -306,9 +295,6 @@ def _check_exact_integers(array: NDArray[Any]) -> None:
             "Integers beyond 2**53 lose digits as 64-bit floats, and rows must come back as they were: got values from "
             f"{int(array.min())} to {int(array.max())}. Divide or shift them first, or leave such columns (ids?) out."
         )
-
-
-_CELLS_SHOWN = 3
 
 
 def describe_cells(cells: NDArray[np.bool_], names: tuple[str, ...] | None) -> str:
@@ -382,9 +368,6 @@ def check_range(values: NDArray[np.float64], names: tuple[str, ...] | None) -> N
         f"The reference values of column {column}{named} span from {low[column]:g} to {high[column]:g}, more than a "
         "64-bit float can hold. Divide the column by a power of ten first."
     )
-
-
-_NAMES_SHOWN = 5
 
 
 def columns_difference(expected: Sequence[str], got: Sequence[str]) -> str:

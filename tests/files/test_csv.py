@@ -219,3 +219,14 @@ def test_blank_lines_are_rows_where_there_is_one_column(tmp_path):
     table = open_table([str(tmp_path / "a.csv")])
     assert np.array_equal(next(table.batches((0,))).values, [[1], [np.nan], [3]], equal_nan=True)
     assert written(table, (0,)) == b"x\n1\n\n3\n"
+
+
+def test_a_byte_order_mark_stays_before_the_first_row(tmp_path):
+    content = b"\xef\xbb\xbf1,2\n3,4\n"
+    (tmp_path / "a.csv").write_bytes(content)
+    table = open_table([str(tmp_path / "a.csv")], ReadOptions(header=False))
+    assert next(table.batches((0, 1))).values.tolist() == [[1, 2], [3, 4]]
+    assert written(table, (0, 1)) == content
+    (tmp_path / "b.csv").write_bytes(b"x,y")
+    (tmp_path / "c.csv").write_bytes(b"x,y\n1,2")
+    assert written(open_table([str(tmp_path / "b.csv"), str(tmp_path / "c.csv")]), (0, 1)) == b"x,y\n1,2"

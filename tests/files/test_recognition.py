@@ -91,6 +91,12 @@ def test_what_columns_hold(kind, tmp_path):
     assert "note" not in passed(table, unwanted=["n*"])
 
 
+@pytest.mark.parametrize("name", ["humid", "acid", "valid", "NO", "void", "identity", "thread"])
+def test_names_that_only_look_like_ids(name, tmp_path):
+    table = table_of(tmp_path, lines(f"{name},sensorId,x", lambda row: f"{row * row % 17},{row * row % 17},{row % 3}"))
+    assert passed(table) == {"sensorId": ("id", "id")}
+
+
 def test_all_columns_that_cannot_be_used_are_named_at_once(tmp_path):
     table = table_of(tmp_path, lines("a,b,c,d", lambda row: f"{row * row},x{row},2020-01-{row % 28 + 1:02d},{row % 5}"))
     with pytest.raises(InputError, match=r"2 of 3 chosen columns do not hold numbers: 'b' \(text\), 'c' \(time\)"):
@@ -105,7 +111,7 @@ def test_all_columns_that_cannot_be_used_are_named_at_once(tmp_path):
 def test_cells_that_are_not_numbers_name_each_column_and_an_option(tmp_path):
     rows = lines("a,b", lambda row: f"{row * row},{row % 7}")
     table = table_of(tmp_path, rows + "broken,?\n7,faulty\n")
-    message = "line 32, column 'a': 'broken' is not a number; so are cells of 'b'.*--missing 'broken'.*--passthrough"
+    message = "line 32, column 'a': 'broken' is not a number; nor are cells of 'b'.*--missing 'broken'.*--passthrough"
     with pytest.raises(InputError, match=message):
         values_of(table, (0, 1))
     table = table_of(tmp_path, rows + "broken,?\n7,faulty\n", missing=("Broken", "faulty"))
@@ -128,6 +134,7 @@ def test_cells_that_are_not_numbers_name_each_column_and_an_option(tmp_path):
         ("a;b\n1.234,5;2\n7;8\n", "t.csv", [[1234.5, 2], [7, 8]]),
         ("a;b\n1 234,5;2\n7;8\n", "t.csv", [[1234.5, 2], [7, 8]]),
         ("a;b\n1'234.5;2\n7;8\n", "t.csv", [[1234.5, 2], [7, 8]]),
+        ("\ufeffsep=;\r\na;b\r\n1;2\r\n", "t.csv", [[1, 2]]),
         ("a,b\r1,2\r3,4", "t.csv", [[1, 2], [3, 4]]),
         ("a,b\nNA,n/a\nnull,-\n#N/A,NaN\n , \n1,.5\n+1,1.\n", "t.csv", [[np.nan, np.nan]] * 4 + [[1, 0.5], [1, 1]]),
         ('a,b\n6" pipe,1\n7" pipe,2\n', "t.csv", None),

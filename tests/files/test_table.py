@@ -38,7 +38,7 @@ def load(path):
         case ".csv" | ".tsv":
             with open(path, newline="") as file:
                 lines = list(csv.reader(file, delimiter="," if path.suffix == ".csv" else "\t"))
-            return np.array([line for line in lines if line[0] not in ("c0", "0")], dtype=np.float64)
+            return np.array([line for line in lines if line[0] != "c0"], dtype=np.float64)
         case ".parquet":
             return pd.read_parquet(path).to_numpy().astype(np.float64)
         case ".feather":
@@ -126,6 +126,16 @@ def test_arrays_keep_their_type(family, tmp_path):
     np.save(tmp_path / "f.npy", np.asfortranarray(VALUES))
     rewrite(tmp_path / "f.npy", tmp_path / "g.npy", (0,), np.zeros((3, 1)), np.zeros((3, 1), dtype=bool))
     assert np.array_equal(np.load(tmp_path / "g.npy"), VALUES)
+
+
+@pytest.mark.parametrize("dtype", [">f4", "float16", ">i2", "uint8"])
+@pytest.mark.parametrize("wanted", ENDINGS)
+def test_any_type_of_numbers_becomes_any_format(dtype, wanted, tmp_path):
+    values = np.arange(6).reshape(3, 2).astype(dtype)
+    np.save(tmp_path / "a.npy", values)
+    mask = np.array([[False, False], [True, False], [False, False]])
+    rewrite(tmp_path / "a.npy", tmp_path / f"b.{wanted}", (0, 1), np.full((3, 2), 0.25), mask)
+    assert load(tmp_path / f"b.{wanted}").tolist() == [[0, 1], [0.25, 3], [4, 5]]
 
 
 def test_archives_with_several_arrays(tmp_path):

@@ -62,13 +62,10 @@ class ArrowFile(Source):
                 values[:, position] = float_column(table.column(column), what)
             begin, first = first, first + len(table)
             done = n_groups / self._n_groups if self.n_rows is None else first / self.n_rows
-            yield Batch(values, columns, partial(self._place, begin), done, native=table)
+            yield Batch(values, columns, partial(self.place, begin), done, native=table)
         if first == 0:
             empty = np.empty((0, len(columns)))
-            yield Batch(empty, columns, partial(self._place, 0), 1.0, native=self.schema.empty_table())
-
-    def _place(self, first: int, row: int) -> str:
-        return f"{self.label}, row {first + row}"
+            yield Batch(empty, columns, partial(self.place, 0), 1.0, native=self.schema.empty_table())
 
     def _reader(self, file: BinaryIO) -> Any:
         if self._family == "feather":
@@ -94,17 +91,7 @@ class ArrowFile(Source):
 
 
 class ArrowWriter:
-    """A Parquet or Feather file being written.
-
-    Parameters
-    ----------
-    file : binary file
-    family : {"parquet", "feather"}
-    folder : path
-        Where a file without a name may grow as large as the rows.
-    given : pyarrow.Schema, optional
-        Whose fields and metadata are kept.
-    """
+    """A Parquet or Feather file being written; fields and metadata of a schema that is given are kept."""
 
     def __init__(self, file: BinaryIO, family: str, folder: Path, given: Any = None) -> None:
         self._file, self._family, self._folder, self._given = file, family, folder, given
@@ -132,19 +119,15 @@ class ArrowWriter:
 
     def close(self) -> None:
         """Write rows that waited, and the footer."""
-        if self._writer is None:
-            raise ValueError("a table without rows has an empty batch")
         self._writer.close()
         if self._waiting is None:
             return
         self._waiting.seek(0)
         with self._waiting:
             reader = ipc.open_file(self._waiting)
-            kinds = [self._integers.get(position, field.type) for position, field in enumerate(reader.schema)]
-            schema = pa.schema(
-                [field.with_type(kind) for field, kind in zip(reader.schema, kinds, strict=True)],
-                metadata=reader.schema.metadata,
-            )
+            schema = reader.schema
+            for position, kind in self._integers.items():
+                schema = schema.set(position, schema.field(position).with_type(kind))
             writer = _open(self._file, self._family, schema)
             for index in range(reader.num_record_batches):
                 columns = reader.get_batch(index).columns

@@ -35,17 +35,15 @@ class Batch:
     values : ndarray of float64, rows x chosen columns
         NaN where a value is missing.
     columns : tuple of int
-        Positions of the chosen columns.
+        Positions of the chosen columns in the table.
     place : callable
         Tells where a row of the batch is: file and line, or file and row.
     done : float
         Share of the table that has been read, between 0 and 1.
-    lines : Lines or None
-        The rows of a text file.
-    native : pyarrow.Table or None
-        The rows of any other file, all columns.
+    lines, native : Lines or None, pyarrow.Table or None
+        All columns of the rows as they stood, in a text file or in any other.
     integers : frozenset of int
-        Positions of text columns that hold integers.
+        Positions of columns that hold integers.
     """
 
     values: NDArray[np.float64]
@@ -65,19 +63,7 @@ class Batch:
         return self.native if self.lines is None else self.lines.table()
 
     def cells(self, rows: NDArray[np.int64], columns: tuple[int, ...]) -> Any:
-        """Return some cells as they stood, such as the ids of the rows in which something was found.
-
-        Parameters
-        ----------
-        rows : ndarray of int
-            Rows of the batch.
-        columns : tuple of int
-            Positions in the table.
-
-        Returns
-        -------
-        pyarrow.Table
-        """
+        """Return cells of some rows as they stood, such as ids where something was found, as a pyarrow.Table."""
         if self.lines is not None:
             return self.lines.take(rows).table(columns)
         return self.native.select(list(columns)).take(pa.array(rows, pa.int64()))
@@ -114,19 +100,8 @@ class Batch:
 class Source(ABC):
     """One file of rows.
 
-    Attributes
-    ----------
-    label : str
-        The file, for messages.
-    names : tuple of str
-        Columns; their numbers if they have no names.
-    named : bool
-    n_rows : int or None
-        If the file tells.
-    notes : tuple of str
-        What was recognised about the file, a sentence each.
-    numbers : NumberFormat or None
-        How numbers are written in a text file.
+    Columns without names are called by their numbers; ``n_rows`` is known where the file tells it; ``notes`` say what
+    was recognised; ``numbers`` is how numbers are written in a text file.
     """
 
     label: str
@@ -143,6 +118,10 @@ class Source(ABC):
     @abstractmethod
     def batches(self, columns: tuple[int, ...]) -> Iterator[Batch]:
         """Read the rows from the first to the last; one empty batch if there are none."""
+
+    def place(self, first: int, row: int) -> str:
+        """Say where a row is that comes so many rows behind the first."""
+        return f"{self.label}, row {first + row}"
 
 
 class Writer(Protocol):

@@ -18,7 +18,16 @@ from numpy.typing import NDArray
 
 from treemend.tables import integer_to_rounding
 
-__all__ = ["MISSING_WORDS", "NumberFormat", "number_format", "number_text", "quoted", "raw_cells", "unquoted"]
+__all__ = [
+    "MISSING_WORDS",
+    "NumberFormat",
+    "delimited",
+    "number_format",
+    "number_text",
+    "quoted",
+    "raw_cells",
+    "unquoted",
+]
 
 MISSING_WORDS = frozenset({"", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "nil", "?", "-", "--", "."})
 _TEXTS_TRIED = 2_000
@@ -70,16 +79,9 @@ def quoted(text: str, delimiter: str) -> str:
 
 @dataclass(frozen=True)
 class NumberFormat:
-    """How numbers are written in a text file.
+    """How numbers are written in a text file, and which words, in lower case, stand for missing values.
 
-    Attributes
-    ----------
-    decimal : str
-        Decimal point.
-    thousands : str
-        Separator between groups of three digits; empty if there is none. A blank stands for any kind of blank.
-    missing : frozenset of str
-        What stands for a missing value, in lower case.
+    ``thousands`` divides groups of three digits, empty if nothing does; a blank stands for any kind of blank.
     """
 
     decimal: str = "."
@@ -115,15 +117,7 @@ class NumberFormat:
         return text.strip().lower() in self.missing
 
     def numbers(self, texts: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Convert a pyarrow array of strings.
-
-        Returns
-        -------
-        values : ndarray of float64
-            NaN where a value is missing, and where a text is not a number.
-        wrong : ndarray of bool
-            Where a text is neither a number nor stands for a missing value.
-        """
+        """Convert a pyarrow array of strings; also tell where one is neither a number nor a missing value."""
         texts = pc.ascii_trim_whitespace(texts)
         right = pc.match_substring_regex(texts, self.pattern)
         missing = pc.is_in(pc.ascii_lower(texts), value_set=pa.array(sorted(self.missing)))
@@ -167,3 +161,24 @@ def number_text(value: float, *, integer: bool = False, decimal: str = ".") -> s
     if integer and integer_to_rounding(value):
         return str(round(value))
     return repr(float(value)).replace(".", decimal)
+
+
+def delimited(column: Any, delimiter: str) -> Any:
+    """Return a column of any type as bytes between delimiters; nothing where there is no value."""
+    column = column.combine_chunks()
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.uint8())
+    if pa.types.is_floating(column.type):
+        column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
+    try:
+        texts = column if pa.types.is_binary(column.type) else column.cast(pa.string()).cast(pa.binary())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        texts = pa.array([None if value is None else str(value).encode() for value in column.to_pylist()], pa.binary())
+    texts = pc.fill_null(texts, b"")
+    special = pc.match_substring_regex(texts, f'["\r\n{re.escape(delimiter)}]')
+    if pc.any(special).as_py():
+        escaped = pc.binary_join_element_wise(b'"', pc.replace_substring(texts, b'"', b'""'), b'"', b"")
+        texts = pc.if_else(special, escaped, texts)
+    return texts

@@ -5,6 +5,7 @@ fewest digits that give the same bits again. What divides cells and how numbers 
 """
 
 import os
+import re
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -20,7 +21,16 @@ from numpy.typing import NDArray
 
 from treemend.exceptions import InputError
 from treemend.files.batch import Batch, Source
-from treemend.files.cells import MISSING_WORDS, NumberFormat, number_format, number_text, quoted, raw_cells, unquoted
+from treemend.files.cells import (
+    MISSING_WORDS,
+    NumberFormat,
+    delimited,
+    number_format,
+    number_text,
+    quoted,
+    raw_cells,
+    unquoted,
+)
 from treemend.files.formats import ReadOptions, compressed, decompressed
 from treemend.files.lines import Lines, line_ends, record_starts
 from treemend.files.recognition import Sample, sample_length
@@ -38,21 +48,7 @@ _UNREADABLE = (OSError, EOFError, LZMAError, zlib.error, pa.ArrowException)
 
 
 class CsvFile(Source):
-    """A text file.
-
-    Parameters
-    ----------
-    label : str
-        The file, for messages.
-    opened : callable
-        Opens it for reading bytes.
-    usual_delimiter : str
-        The delimiter that the ending stands for; empty for any.
-    compression : str
-        Ending of the compression; empty for none.
-    options : ReadOptions
-    once : bool
-        Whether the file can be opened only once.
+    """A text file; its ending stands for a delimiter, or for none, and perhaps for a compression.
 
     Attributes
     ----------
@@ -81,9 +77,9 @@ class CsvFile(Source):
         head, ended = reader.head()
         if not once:
             reader.close()
-        begin = _text_begins(label, head)
+        begin, told = _text_begins(label, head)
         text = head[begin:]
-        self.delimiter = options.delimiter or _find_delimiter(text, ended, usual_delimiter)
+        self.delimiter = options.delimiter or told or _find_delimiter(text, ended, usual_delimiter)
         starts, end = record_starts(text, self.delimiter, last=ended, blank_is_record=False)
         if not len(starts):
             problem = "holds nothing but an open quote" if text.strip() else "is empty"
@@ -98,9 +94,8 @@ class CsvFile(Source):
         self._head, _ = self._cut(head[begin:], self._first_line, ended=ended)
         self.numbers = self._number_format(options)
         self._head = replace(self._head, numbers=self.numbers)
-        self._null_values = sorted(
-            {form for word in self.numbers.missing for form in (word, word.upper(), word.title())}
-        )
+        words = self.numbers.missing
+        self._null_values = sorted({form for word in words for form in (word, word.upper(), word.title())})
         self.notes = self._recognised()
 
     def sample(self) -> Sample:
@@ -175,23 +170,22 @@ class CsvFile(Source):
         wrong: list[tuple[int, int]] = []
         for position, column in enumerate(texts.columns):
             values[:, position], strange = self.numbers.numbers(column.combine_chunks())
-            if strange.any():
-                wrong.append((int(strange.argmax()), position))
+            wrong += [(row, position) for row in np.flatnonzero(strange)[:1].tolist()]
         if wrong:
-            self._refuse(lines, columns, texts, sorted(wrong))
+            row, position = min(wrong)
+            others = [texts.column_names[other] for _, other in wrong if other != position]
+            self._refuse(lines.place(row), texts.column(position)[row].as_py(), texts.column_names[position], others)
         return values
 
-    def _refuse(self, lines: Lines, columns: tuple[int, ...], texts: Any, wrong: list[tuple[int, int]]) -> None:
-        row, position = wrong[0]
-        text = texts.column(position)[row].as_py().strip()
-        others = ", ".join(repr(self.names[columns[other]]) for _, other in wrong[1:6]) + " ..." * (len(wrong) > 6)
-        also = f"; so are cells of {others}" if others else ""
+    def _refuse(self, place: str, text: str, name: str, others: list[str]) -> None:
+        also = f"; nor are cells of {', '.join(map(repr, others[:5]))}{' ...' * (len(others) > 5)}" if others else ""
+        text = text.strip()
         written = number_format([text], self.delimiter)
         help_by = f"--missing {text[:40]!r} if it stands for a missing value"
         if not written.plain and written.is_number(text):
             help_by = f"--decimal '{written.decimal}' --thousands '{written.thousands}' if its numbers are written so"
         raise InputError(
-            f"{lines.place(row)}, column {self.names[columns[position]]!r}: {text[:40]!r} is not a number{also}. "
+            f"{place}, column {name!r}: {text[:40]!r} is not a number{also}. "
             f"Correct it, give {help_by}, or keep the column out with --passthrough."
         )
 
@@ -266,31 +260,30 @@ class _Input:
         self._file.close()
 
 
-def _text_begins(label: str, head: bytes) -> int:
-    """Return where the text begins, behind a byte-order mark."""
+def _text_begins(label: str, head: bytes) -> tuple[int, str]:
+    """Return where the text begins, behind a byte-order mark, and the delimiter that the first line tells to Excel."""
     if head.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in head[:1000]:
         raise InputError(f"{label} is not text in UTF-8. Save it as CSV in UTF-8.")
-    return len(_BYTE_ORDER_MARK) if head.startswith(_BYTE_ORDER_MARK) else 0
+    found = re.match(rb"(?:\xef\xbb\xbf)?(?:sep=([!-~\t])\r?\n)?", head)
+    return (found.end(), (found[1] or b"").decode()) if found else (0, "")
 
 
 def _find_delimiter(text: bytes, ended: bool, usual: str) -> str:
     """Return what cuts the first lines into equally many cells, most of them numbers; the usual one if in doubt."""
-    best, delimiter = 0.0, usual or ","
+    best, delimiter = -1.0, usual or ","
     for candidate in dict.fromkeys([delimiter, *_DELIMITERS]):
         starts, end = record_starts(text, candidate, last=ended, blank_is_record=False)
-        bounds = [*starts[:_RECORDS_TRIED].tolist(), end if len(starts) <= _RECORDS_TRIED else starts[_RECORDS_TRIED]]
-        records = [
-            raw_cells(text[begin:stop].rstrip(b"\r\n"), candidate.encode()) or [] for begin, stop in pairwise(bounds)
-        ]
-        width = len(records[0]) if records else 0
-        fitting = [cells for cells in records if len(cells) == width]
-        if width < 2 or len(fitting) < 0.9 * len(records):
+        bounds = [*starts.tolist(), end][: _RECORDS_TRIED + 1]
+        lines = [text[begin:stop].rstrip(b"\r\n") for begin, stop in pairwise(bounds)]
+        records = [raw_cells(line, candidate.encode()) or [] for line in lines]
+        fitting = [cells for cells in records if len(cells) == len(records[0])]
+        if not fitting or len(fitting[0]) < 2 or len(fitting) < 0.9 * len(records):
             continue
         texts = [unquoted(cell).decode("utf-8", "replace") for cells in fitting[1:] or fitting for cell in cells]
         numbers = number_format(texts, candidate)
         share = sum(numbers.is_number(text) or numbers.is_missing(text) for text in texts) / len(texts)
-        if share + 0.01 > best + 0.01 * (best > 0):
-            best, delimiter = max(share, 1e-9), candidate
+        if share > best:
+            best, delimiter = share, candidate
     return delimiter
 
 
@@ -304,17 +297,7 @@ def _names(line: bytes, delimiter: str, *, header: bool) -> tuple[str, ...]:
 
 
 class CsvWriter:
-    """A text file being written.
-
-    Parameters
-    ----------
-    file : binary file
-    compression : str
-        Ending of the compression; empty for none.
-    delimiter : str
-    header : bool or bytes
-        Whether names of columns come first; or the bytes that come first.
-    """
+    """A text file being written; names of columns come first, or the bytes that are given as a header."""
 
     def __init__(self, file: BinaryIO, compression: str, delimiter: str, header: bool | bytes) -> None:
         self._file, self._compressed = compressed(file, compression), bool(compression)
@@ -342,7 +325,7 @@ class CsvWriter:
     def write_table(self, table: Any) -> None:
         """Write a pyarrow.Table; booleans as 0 and 1."""
         self._begin(tuple(table.column_names))
-        self._put_rows([_cells(column, self._delimiter) for column in table.columns])
+        self._put_rows([delimited(column, self._delimiter) for column in table.columns])
 
     def close(self) -> None:
         """Write what the compression holds back."""
@@ -351,7 +334,7 @@ class CsvWriter:
 
     def _write_columns(self, batch: Batch, filled: NDArray[np.float64], mask: NDArray[np.bool_]) -> None:
         self._begin(tuple(batch.table.column_names))
-        columns = [_cells(column, self._delimiter) for column in batch.table.columns]
+        columns = [delimited(column, self._delimiter) for column in batch.table.columns]
         for position, column in enumerate(batch.columns):
             rows = np.flatnonzero(mask[:, position])
             if len(rows):
@@ -371,6 +354,7 @@ class CsvWriter:
             header = (self._delimiter.join(quoted(name, self._delimiter) for name in names) + "\n").encode()
         if header:
             self._put(header)
+            self._line_is_open &= header != _BYTE_ORDER_MARK
 
     def _put_rows(self, columns: list[Any]) -> None:
         if columns and len(columns[0]):
@@ -384,24 +368,3 @@ class CsvWriter:
             self._file.write(b"\n")
         self._file.write(data)
         self._line_is_open = data[-1] not in b"\r\n"
-
-
-def _cells(column: Any, delimiter: str) -> Any:
-    """Return a column of any type as bytes between delimiters; nothing where there is no value."""
-    column = column.combine_chunks()
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    if pa.types.is_boolean(column.type):
-        column = column.cast(pa.uint8())
-    if pa.types.is_floating(column.type):
-        column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
-    try:
-        texts = column if pa.types.is_binary(column.type) else column.cast(pa.string()).cast(pa.binary())
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        texts = pa.array([None if value is None else str(value).encode() for value in column.to_pylist()], pa.binary())
-    texts = pc.fill_null(texts, b"")
-    special = pc.match_substring_regex(texts, f'["\r\n{delimiter}]')
-    if pc.any(special).as_py():
-        escaped = pc.binary_join_element_wise(b'"', pc.replace_substring(texts, b'"', b'""'), b'"', b"")
-        texts = pc.if_else(special, escaped, texts)
-    return texts

@@ -17,16 +17,7 @@ STANDARD_STREAM = "-"
 
 @dataclass(frozen=True)
 class Format:
-    """How a file is laid out.
-
-    Attributes
-    ----------
-    family : {"csv", "parquet", "feather", "npy", "npz"}
-    delimiter : str
-        Between the cells of text files; empty if the file itself must tell.
-    compression : str
-        Ending of the compression, empty if there is none.
-    """
+    """How a file is laid out: its family, the delimiter of text, empty if the file must tell, and its compression."""
 
     family: str
     delimiter: str = ""

@@ -23,23 +23,9 @@ _NEWLINE, _RETURN, _QUOTE = b'\n\r"'
 
 @dataclass(frozen=True, eq=False)
 class Lines:
-    """Records of a text file.
+    """Records of a text file as they stand, with blank lines before, between and behind them.
 
-    Attributes
-    ----------
-    data : bytes
-        The records as they stand, with blank lines before, between and behind them.
-    starts : ndarray of int
-        Where records begin.
-    label : str
-        The file, for messages.
-    first_line : int
-        Number of the line with which ``data`` begins.
-    names : tuple of str
-        Columns.
-    delimiter : str
-    numbers : NumberFormat
-        How numbers are written.
+    ``starts`` is where records begin in ``data``; ``first_line`` is the number of the line with which ``data`` begins.
     """
 
     data: bytes
@@ -172,23 +158,10 @@ def line_ends(data: bytes) -> NDArray[np.int64]:
 
 
 def record_starts(data: bytes, delimiter: str, *, last: bool, blank_is_record: bool) -> tuple[NDArray[np.int64], int]:
-    """Find the complete records in data that begin with one.
+    """Return where complete records begin in data that begin with one, and where the last of them ends.
 
-    Parameters
-    ----------
-    data : bytes
-    delimiter : str
-    last : bool
-        Whether nothing follows, so that what is there is complete.
-    blank_is_record : bool
-        Whether a line without anything is a record: it is, where there is a single column.
-
-    Returns
-    -------
-    starts : ndarray of int
-        Where they begin.
-    end : int
-        Where the last one ends.
+    With ``last``, nothing follows, so that the last record is complete. A line without anything is a record only if
+    ``blank_is_record``: where there is a single column.
     """
     ends = line_ends(data)
     if not last and len(ends) and data[ends[-1]] == _RETURN and ends[-1] == len(data) - 1:

@@ -24,7 +24,7 @@ _CELLS_IN_SAMPLE = 200_000
 _ALMOST_EMPTY = 0.9
 _ROWS_TO_TELL = 10
 _TIME_TEXT = r"^\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:[ T].*)?$|^\d{1,2}:\d{2}(?::\d{2}.*)?$"
-_ID_NAME = re.compile(r"(?:^|[\W_])(?:id|uuid|guid)$|[a-z](?:Id|ID)$", re.IGNORECASE | re.ASCII)
+_ID_NAME = re.compile(r"(?:^|[\W_])(?i:id|uuid|guid)$|[a-z](?:Id|ID)$")
 _ID_NAME_IF_DISTINCT = re.compile(r"(?:^|[\W_])(?:index|idx|nr|row|serial)$|^Unnamed: ", re.IGNORECASE)
 _TIME_NAME = re.compile(r"(?:^|[\W_])(?:timestamp|datetime|epoch|unixtime)$", re.IGNORECASE)
 _TIME_NAME_IF_SORTED = re.compile(r"(?:^|[\W_])(?:t|ts|time|date|day|month|year)$", re.IGNORECASE)
@@ -63,14 +63,7 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Some rows of a table.
-
-    Attributes
-    ----------
-    rows : pyarrow.Table
-    n_first : int
-        How many of them are the first rows of the table; the others come from further on.
-    """
+    """Some rows of a table, of which ``n_first`` are its first rows and the others come from further on."""
 
     rows: Any
     n_first: int
@@ -87,15 +80,7 @@ def is_numeric(kind: Any) -> bool:
 
 
 def recognise_columns(sample: Sample, names: Sequence[str], numbers: NumberFormat | None) -> tuple[Column, ...]:
-    """Tell what the columns of a sample hold.
-
-    Parameters
-    ----------
-    sample : Sample
-    names : sequence of str
-    numbers : NumberFormat or None
-        How numbers are written, if all columns are texts.
-    """
+    """Tell what the columns of a sample hold; ``numbers`` is how numbers are written, if all columns are texts."""
     return tuple(
         _recognised(position, name, column, sample.n_first, numbers)
         for position, (name, column) in enumerate(zip(names, sample.rows.columns, strict=True))

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from treemend.exceptions import ColumnsError, InputError
 from treemend.files.arrow import ArrowFile, ArrowWriter
 from treemend.files.batch import Batch, Source, Writer
+from treemend.files.cells import NumberFormat
 from treemend.files.csv import CsvFile, CsvWriter
 from treemend.files.formats import STANDARD_STREAM, ReadOptions, format_of
 from treemend.files.npy import NpyFile, NpyWriter, NpzWriter
@@ -47,16 +48,7 @@ _NAMES_SHOWN = 8
 
 @dataclass(frozen=True, eq=False)
 class FileTable:
-    """Files that are one table.
-
-    Attributes
-    ----------
-    sources : tuple of Source
-        The files, in the order of the rows.
-    paths : tuple of str
-        Their paths, for what must not overwrite them.
-    options : ReadOptions
-    """
+    """Files that are one table, in the order of the rows; ``paths`` must not be written to."""
 
     sources: tuple[Source, ...]
     paths: tuple[str, ...]
@@ -112,17 +104,8 @@ class FileTable:
     def batches(self, columns: tuple[int, ...], max_rows: int | None = None) -> Iterator[Batch]:
         """Read all rows, as often as wanted unless they come from a stream.
 
-        Parameters
-        ----------
-        columns : tuple of int
-            Positions of the columns to look at, in the order of the values of the batches.
-        max_rows : int, optional
-            How many rows a batch may have; without it, a batch has about a million cells.
-
-        Yields
-        ------
-        Batch
-            A table without rows is one empty batch.
+        The values of batches have the order of ``columns``. A batch has at most ``max_rows`` rows, or about a million
+        cells; a file without rows is one empty batch.
         """
         self._check_usable(columns)
         codes = self._missing_codes(columns)
@@ -136,18 +119,12 @@ class FileTable:
                 yield from replace(whole, done=done, integers=integers).parts(max_rows)
 
     def _missing_codes(self, columns: tuple[int, ...]) -> NDArray[np.float64]:
-        """Return numbers that stand for missing values, codes x columns; NaN fills gaps."""
-        if self.options.missing is None:
-            found = [self.columns[column].code for column in columns]
-            codes = np.array([[np.nan if code is None else code for code in found]], dtype=np.float64).T
-            return codes if not np.isnan(codes).all() else np.empty((len(columns), 0))
-        numbers = []
-        for text in self.options.missing:
-            try:
-                numbers.append(float(text))
-            except ValueError:
-                continue
-        return np.tile(np.array(numbers, dtype=np.float64), (len(columns), 1))
+        """Return numbers that stand for missing values, columns x codes; NaN where a column has none."""
+        given = [float(text) for text in self.options.missing or () if NumberFormat().is_number(text)]
+        if given:
+            return np.tile(np.array(given), (len(columns), 1))
+        found = np.array([[self.columns[column].code] for column in columns], dtype=np.float64)
+        return found[:, ~np.isnan(found).all(axis=0)]
 
     def _check_usable(self, columns: tuple[int, ...]) -> None:
         wrong = [self.columns[column] for column in columns if not self.columns[column].usable]
@@ -161,15 +138,7 @@ class FileTable:
 
 @dataclass(frozen=True)
 class ColumnChoice:
-    """Which columns are looked at.
-
-    Attributes
-    ----------
-    columns : tuple of int
-        Their positions, in the order of the table.
-    passed : tuple of Column
-        Columns that nobody asked to pass through; ``reason`` says why they are.
-    """
+    """Positions of the columns to look at, and columns that are passed through though nobody asked for that."""
 
     columns: tuple[int, ...]
     passed: tuple[Column, ...] = ()
@@ -182,18 +151,7 @@ class ColumnChoice:
 
 
 def choose_columns(table: FileTable, wanted: Sequence[str] = (), unwanted: Sequence[str] = ()) -> ColumnChoice:
-    """Choose columns by name, and, where none are asked for, leave out those that do not hold measurements.
-
-    Parameters
-    ----------
-    table : FileTable
-    wanted, unwanted : sequence of str
-        Names or patterns as in `match_columns`. Columns that are wanted by name are never left out.
-
-    Returns
-    -------
-    ColumnChoice
-    """
+    """Choose columns by names or patterns; if none are wanted by name, leave out what does not hold measurements."""
     asked = match_columns(table.names, wanted, unwanted)
     if wanted:
         return ColumnChoice(asked)
@@ -209,14 +167,9 @@ def choose_columns(table: FileTable, wanted: Sequence[str] = (), unwanted: Seque
 
 
 def match_columns(names: tuple[str, ...], wanted: Sequence[str] = (), unwanted: Sequence[str] = ()) -> tuple[int, ...]:
-    """Return the positions of the wanted columns, in the order of the table.
+    """Return the positions of the wanted columns, in the order of the table; of all if none are named.
 
-    Parameters
-    ----------
-    names : tuple of str
-        All columns.
-    wanted, unwanted : sequence of str
-        Names or patterns with ``*``, ``?`` and ``[...]``; without any, all columns are wanted.
+    Names may be patterns with ``*``, ``?`` and ``[...]``.
 
     Examples
     --------
@@ -245,14 +198,7 @@ def any_matches(names: Sequence[str], *patterns: str) -> bool:
 
 
 def describe_missing(names: Sequence[str], n_missing: NDArray[np.int64], n_rows: int) -> str:
-    """Name the columns that are to blame if hardly a row is complete.
-
-    Parameters
-    ----------
-    names : sequence of str
-    n_missing : ndarray of int
-        How many values each column lacks.
-    n_rows : int
+    """Name the columns that are to blame if hardly a row is complete, by how many values each of them lacks.
 
     Examples
     --------
@@ -267,15 +213,9 @@ def describe_missing(names: Sequence[str], n_missing: NDArray[np.int64], n_rows:
 
 
 def open_table(paths: Sequence[str], options: ReadOptions | None = None, *, reread: bool = False) -> FileTable:
-    """Open files as one table; only their beginnings are read.
+    """Open files, folders of Parquet files, or ``-`` for standard input, as one table; only beginnings are read.
 
-    Parameters
-    ----------
-    paths : sequence of str
-        Files, folders of Parquet files, or ``-`` for standard input.
-    options : ReadOptions, optional
-    reread : bool
-        Whether the table will be read more than once, so that standard input must be kept in a temporary file.
+    Standard input can be read more than once if ``reread`` keeps it in a temporary file.
     """
     options = options or ReadOptions()
     files = [file for path in paths for file in files_of(path)]
@@ -336,20 +276,10 @@ def _kept_input() -> Callable[[], BinaryIO]:
 def open_writer(
     path: str, file: BinaryIO, *, like: FileTable | None = None, named: bool = True, delimiter: str | None = None
 ) -> Writer:
-    """Return a writer for a file of the format that the path tells.
+    """Return a writer of the format that the path tells, into a file that the caller closes.
 
-    Parameters
-    ----------
-    path : str
-        The final path; ``-`` is CSV.
-    file : binary file
-        Where the bytes go; closing it is up to the caller.
-    like : FileTable, optional
-        The table whose rows will come: its header, delimiter, types and metadata are kept, where formats agree.
-    named : bool
-        Whether text files get a header, if there is no ``like``.
-    delimiter : str, optional
-        Between the cells of text files, if it is not the usual one.
+    If ``like`` is the table whose rows will come, its header, delimiter, types and metadata are kept where formats
+    agree; else text files get a header if columns are ``named``, and a usual delimiter if none is given.
     """
     kind = format_of(path)
     first = None if like is None else like.sources[0]
