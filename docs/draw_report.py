@@ -11,43 +11,57 @@ import numpy as np
 from playwright.sync_api import sync_playwright
 from sklearn.datasets import load_digits
 
-from treemend import TreeMender
-from treemend.demo import occlude
+from treemend import Mender
 
 PICTURES = Path(__file__).parent / "pictures"
 _SHOWN_ROW = 14
 
 
-def write_report(path):
-    """Occlude every second of 300 digits, mend them, and write the report."""
+def write_reports(folder):
+    """Report overwritten waves, and digits of which every second one is partly covered."""
     rng = np.random.default_rng(0)
+    columns = np.linspace(0, 6, 48)
+
+    def waves(n_rows):
+        phase, height = rng.uniform(0, 6, (n_rows, 1)), rng.uniform(1, 2, (n_rows, 1))
+        return height * np.sin(columns + phase) + rng.normal(scale=0.05, size=(n_rows, 48))
+
+    clean, suspect = waves(800), waves(300)
+    suspect[::5, 8:20] = rng.uniform(-2, 2, (60, 12))
+    suspect[1::10, 30:36] = 0.5
+    suspect[2::10, 20:30] += 1.0
+    suspect[3::50] += 6.0
+    Mender().fit(clean).mend(suspect).report(folder / "waves.html", title="Overwritten waves")
+
     digits = rng.permutation(load_digits().data)
-    mender = TreeMender(layout=(8, 8)).fit(digits[:1200])
-    mender.mend(occlude(digits[1200:1500], rng).corrupted).report(path, title="Occluded digits")
+    covered = digits[1200:1500].reshape(-1, 8, 8).copy()
+    for image in covered[::2]:
+        top, left = rng.integers(0, 5, 2)
+        image[top : top + 4, left : left + 4] = rng.uniform(0, 16, (4, 4))
+    mended = Mender(layout=(8, 8)).fit(digits[:1200]).mend(covered.reshape(-1, 64))
+    mended.report(folder / "digits.html", title="Occluded digits")
 
 
-def take_screenshots(address):
-    """Take one picture of what was found where, and one of a row."""
+def take_screenshots(folder):
+    """Take one picture of what was found where, one of a row, and one of an image."""
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1200, "height": 1600})
-        page.goto(address)
-        page.wait_for_selector("#row-chart .main-svg")
+        page.goto((folder / "waves.html").as_uri())
+        page.wait_for_selector("#row-chart svg")
         rows = page.locator("#rows").bounding_box()
-        page.screenshot(
-            path=PICTURES / "report.png",
-            full_page=True,
-            clip={"x": 0, "y": 0, "width": 1200, "height": rows["y"]},
-        )
-        page.locator("#list [role=option]").nth(_SHOWN_ROW).click()
+        clip = {"x": 0, "y": 0, "width": 1200, "height": rows["y"]}
+        page.screenshot(path=PICTURES / "report.png", full_page=True, clip=clip)
+        page.locator("#rows").screenshot(path=PICTURES / "report_row.png")
+        page.goto((folder / "digits.html").as_uri())
+        page.locator("#list [role=option]:visible").nth(_SHOWN_ROW).click()
         page.locator("#list").evaluate("list => { list.scrollTop = 0; document.activeElement.blur(); }")
         page.mouse.move(0, 0)
-        page.locator("#rows").screenshot(path=PICTURES / "report_row.png")
+        page.locator("#rows").screenshot(path=PICTURES / "report_image.png")
         browser.close()
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as folder:
-        report = Path(folder) / "report.html"
-        write_report(report)
-        take_screenshots(report.as_uri())
+    with tempfile.TemporaryDirectory() as name:
+        write_reports(Path(name))
+        take_screenshots(Path(name))

@@ -1,7 +1,6 @@
-"""The forms of a summary: nothing from the data becomes markup, nothing is fetched, files are whole."""
+"""The page and the notebook's piece: nothing from the data becomes markup, nothing is fetched, files are whole."""
 
 import base64
-import builtins
 import hashlib
 import json
 import re
@@ -11,9 +10,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.report.examples import NASTY, some_findings
+from tests.report.examples import NASTY, nothing_found, some_findings
 
-from treemend.report import as_json, forms, fragment, summarise, write_html, write_json
+from treemend.report import (
+    Findings,
+    Rule,
+    SummaryBuilder,
+    as_html,
+    as_json,
+    notebook_html,
+    page,
+    summarise,
+    write_html,
+)
 
 NASTY_NAMES = [
     NASTY,
@@ -52,78 +61,86 @@ class Elements(HTMLParser):
 
 @pytest.fixture(scope="module")
 def nasty_summary():
-    return summarise(some_findings(30, 10, names=NASTY_NAMES, row_ids=(3 * NASTY_NAMES)))
+    findings = some_findings(30, 10, names=NASTY_NAMES, row_ids=(3 * NASTY_NAMES), notes=(NASTY,))
+    return summarise(findings, labels={NASTY: f"{NASTY} label"}, units=NASTY)
 
 
 @pytest.fixture(scope="module")
 def nasty_page(nasty_summary):
-    return forms.as_html(nasty_summary, title=NASTY)
+    return as_html(nasty_summary, title=NASTY, earlier=nasty_summary)
 
 
 def test_page_holds_its_own_three_scripts_and_no_more(nasty_page):
-    page = Elements(nasty_page)
-    assert [attributes for tag, attributes in page.elements if tag == "script"] == [
+    elements = Elements(nasty_page).elements
+    assert [attributes for tag, attributes in elements if tag == "script"] == [
         {"id": "summary", "type": "application/json"},
-        {},
+        {"id": "earlier", "type": "application/json"},
         {},
     ]
-    assert not [tag for tag, _ in page.elements if tag in {"img", "iframe", "object", "embed"}]
-    handlers = [name for _, attributes in page.elements for name in attributes if name.startswith("on")]
+    assert not [tag for tag, _ in elements if tag in {"img", "iframe", "object", "embed"}]
+    handlers = [name for _, attributes in elements for name in attributes if name.startswith("on")]
     assert handlers == []
 
 
-def test_page_lets_only_its_own_scripts_run(nasty_page):
-    page = Elements(nasty_page)
-    policy = next(attributes["content"] for tag, attributes in page.elements if "http-equiv" in attributes)
-    digests = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in page.scripts[1:]]
-    allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
-    assert f"script-src {allowed};" in policy
+def test_page_lets_only_its_own_script_run(nasty_page):
+    parsed = Elements(nasty_page)
+    policy = next(attributes["content"] for tag, attributes in parsed.elements if "http-equiv" in attributes)
+    digest = base64.b64encode(hashlib.sha256(parsed.scripts[2].encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}';" in policy
     assert policy.startswith("default-src 'none';")
     assert "unsafe-eval" not in policy
 
 
 def test_page_refers_to_nothing_outside(nasty_page):
-    page = Elements(nasty_page)
-    links = [
-        attributes[name] for _, attributes in page.elements for name in ("href", "src", "action") if name in attributes
-    ]
+    elements = Elements(nasty_page).elements
+    links = [attributes[name] for _, attributes in elements for name in ("href", "src", "action") if name in attributes]
     assert links
     assert all(link.startswith(("#", "data:")) for link in links)
-    assert not re.search(r"@import|url\(", (Path(forms.__file__).parent / "page.css").read_text())
+    assert not re.search(r"@import|url\(", (Path(page.__file__).parent / "page.css").read_text())
 
 
-def test_page_carries_the_whole_summary(nasty_page, nasty_summary):
-    data = Elements(nasty_page).scripts[0]
-    assert not set("<>&") & set(data)
+def test_page_carries_the_complete_summary(nasty_page, nasty_summary):
+    data, earlier, _ = Elements(nasty_page).scripts
+    assert not set("<>&") & set(data + earlier)
     assert json.loads(data) == nasty_summary
+    assert json.loads(earlier)["totals"] == nasty_summary["totals"]
+    assert "before" not in json.loads(earlier)["rows"][0]
 
 
 def test_page_shows_names_as_text(nasty_page):
     assert any(NASTY in words for words in Elements(nasty_page).words)
     assert "{{" in nasty_page  # the nasty name stays as it is
-    assert len(nasty_page) < 8_000_000
 
 
 def test_page_reads_without_a_script(nasty_page, nasty_summary):
     words = " ".join(Elements(nasty_page).words)
     assert nasty_summary["headline"] in words
-    assert all(sentence in words for sentence in nasty_summary["promise"]["words"])
+    assert all(sentence in words for sentence in nasty_summary["rule"]["words"])
+    assert "Kinds of corruption" in words
+    assert "Columns hit most" in words
+    assert words.count("replaced") >= len([record for record in nasty_summary["rows"] if record["n_corrupted"]])
+
+
+def test_page_without_data_is_small():
+    assert len(as_html(summarise(nothing_found(some_findings(3, 4))))) < 100_000
 
 
 def test_largest_report_stays_small():
-    findings = some_findings(700, 300, depth=7)
+    findings = some_findings(400, 1000)
     worst = np.full(findings.before.shape, -12.34567)
-    summary = summarise(replace(findings, mask=worst < 0, missing=None, before=worst, after=worst, spread=-worst))
-    assert len(as_json(summary)) < 3_000_000
-    assert len(forms.as_html(summary)) < 8_000_000
+    kinds = np.zeros(worst.shape, np.int8)
+    findings = replace(
+        findings, mask=worst < 0, missing=None, before=worst, after=worst, spread=-worst, kinds=kinds, unusual=None
+    )
+    assert len(as_html(summarise(findings))) < 12_000_000
 
 
-def test_json_file_is_the_summary(tmp_path, nasty_summary):
-    write_json(nasty_summary, tmp_path / "summary.json")
-    assert json.loads((tmp_path / "summary.json").read_text("ascii")) == nasty_summary
+def test_json_is_ascii_and_the_summary(nasty_summary):
+    assert as_json(nasty_summary).isascii()
+    assert json.loads(as_json(nasty_summary)) == nasty_summary
 
 
-def test_files_are_whole_or_not_there(tmp_path, nasty_summary, monkeypatch):
+def test_files_are_complete_or_not_there(tmp_path, nasty_summary, monkeypatch):
     path = tmp_path / "report.html"
     write_html(nasty_summary, str(path))
     assert path.read_text("utf-8").rstrip().endswith("</html>")
@@ -139,29 +156,55 @@ def test_files_are_whole_or_not_there(tmp_path, nasty_summary, monkeypatch):
     assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
 
 
-def test_without_plotly_the_next_step_is_told(nasty_summary, monkeypatch):
-    known = builtins.__import__
-
-    def without_plotly(name, *rest):
-        if name.startswith("plotly"):
-            raise ImportError(name)
-        return known(name, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", without_plotly)
-    with pytest.raises(ImportError, match=r"pip install 'treemend\[report\]'"):
-        forms.as_html(nasty_summary)
+def test_what_was_only_found_is_not_called_repaired():
+    summary = SummaryBuilder(repaired=False).add(some_findings()).summary()
+    assert summary["headline"].startswith("Corrupted values were found in 4 of 12 rows, ")
+    text = as_html(summary)
+    visible = text[text.index("<body>") : text.index("<script id=")]
+    words = re.sub(r"<dl class=\"terms\">.*?</dl>|<[^>]*>", " ", visible, flags=re.DOTALL)
+    assert not re.findall("repaired|replaced|filled", words)
 
 
-def test_fragment_is_small_and_escaped(nasty_summary):
-    text = fragment(nasty_summary)
+def test_a_long_beginning_is_told_once():
+    name = "a/very/long/folder/of/readings.csv"
+    summary = summarise(some_findings(row_ids=[f"{name}, line {row}" for row in range(12)]))
+    text = as_html(summary)
+    assert f"title='{name}, line 3'>line 3<" in text
+    assert f"<p class='shared'>All from {name}</p>" in text
+    assert summary["rows"][0]["id"].startswith(name)
+    assert ">x, line 3<" in as_html(summarise(some_findings(row_ids=[f"x, line {row}" for row in range(12)])))
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        (Rule("fdr", 0.1, 300), "expected among them by mistake"),
+        (Rule("rate", 0.1, 300), "expected by mistake if all were clean"),
+        (Rule("rate", 0.001, 30, powerless=True), "too few"),
+        (None, "does not say which rule"),
+    ],
+)
+def test_the_page_says_which_rule_decided(rule, words):
+    assert words in as_html(summarise(some_findings(rule=rule)))
+
+
+def test_notebook_piece_is_small_and_escaped(nasty_summary):
+    text = notebook_html(nasty_summary)
     tags = {tag for tag, _ in Elements(text).elements}
     assert tags <= {"div", "table", "tr", "th", "td", "svg", "rect"}
     assert nasty_summary["headline"] in text
+    assert "unusual, left alone" in text
     assert len(text) < 20_000
 
 
-def test_fragment_of_nothing():
-    findings = some_findings(4)
-    empty = replace(findings, mask=np.zeros_like(findings.mask), missing=None)
-    assert "Nothing was found in 4 rows." in fragment(summarise(empty))
-    assert "<table" not in fragment(summarise(empty))
+def test_notebook_piece_of_nothing():
+    text = notebook_html(summarise(nothing_found(some_findings(4))))
+    assert "No corrupted values were found in 4 rows." in text
+    assert "<table" not in text
+
+
+def test_bare_findings_make_a_page():
+    full = some_findings()
+    summary = summarise(Findings(before=full.before, after=full.after, mask=full.mask))
+    assert "4 of 12 rows were repaired." in as_html(summary)
+    assert "Hit most" in notebook_html(summary)

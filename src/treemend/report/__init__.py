@@ -8,7 +8,7 @@ from treemend.report.findings import KINDS, Findings, Rule, runs
 from treemend.report.findings_table import findings_table
 from treemend.report.notebook import notebook_html
 from treemend.report.page import as_html, as_json, write_html
-from treemend.report.summary import SummaryBuilder, summarize
+from treemend.report.summary import SummaryBuilder, summarise
 
 __all__ = [
     "KINDS",
@@ -20,6 +20,6 @@ __all__ = [
     "findings_table",
     "notebook_html",
     "runs",
-    "summarize",
+    "summarise",
     "write_html",
 ]

@@ -53,6 +53,8 @@ class Rule:
         Share of the reference rows that the rule declares, each judged by the others.
     powerless : bool
         True if the reference is too small for the rule to declare any row.
+    tau : float, optional
+        The threshold on node scores in force, where a rate was asked for and the method has one.
     """
 
     name: Literal["rate", "fdr", "tau"]
@@ -60,6 +62,7 @@ class Rule:
     n_reference: int | None = None
     reference_rate: float | None = None
     powerless: bool = False
+    tau: float | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

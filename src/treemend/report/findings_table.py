@@ -13,7 +13,7 @@ _LABELS = np.array([*KINDS, "corrupted", "missing", "unusual"])
 _CORRUPTED, _MISSING, _UNUSUAL = (len(KINDS) + extra for extra in range(3))
 
 
-def findings_table(findings: Findings, *, first_row: int = 0) -> dict[str, NDArray[Any]]:
+def findings_table(findings: Findings, *, first_row: int = 0) -> dict[str, list[Any]]:
     """Return one line for each run of adjacent columns that were replaced, filled, or flagged in the same way.
 
     Parameters
@@ -24,7 +24,7 @@ def findings_table(findings: Findings, *, first_row: int = 0) -> dict[str, NDArr
 
     Returns
     -------
-    dict of str to ndarray
+    dict of str to list
         ``row`` and ``id`` of the row; ``first_column``, ``last_column`` and ``n_cells`` of the run; ``kind``: one of
         `KINDS`, ``corrupted`` if the method tells no kinds, ``missing`` for filled gaps, or ``unusual`` for a row left
         alone, which is one run over all columns; ``p_value`` of the row; ``before_mean``, ``after_mean`` and
@@ -51,7 +51,7 @@ def findings_table(findings: Findings, *, first_row: int = 0) -> dict[str, NDArr
     ids = rows + first_row if findings.row_ids is None else [findings.row_ids[row] for row in rows]
     n_columns = labels.shape[1]
     first, last = rows * n_columns + start, rows * n_columns + stop
-    return {
+    table = {
         "row": rows + first_row,
         "id": np.array([str(one) for one in ids], dtype=object),
         "first_column": names[start],
@@ -64,6 +64,7 @@ def findings_table(findings: Findings, *, first_row: int = 0) -> dict[str, NDArr
         "spread_mean": _means(_or_nan(findings.spread, labels.shape), first, last),
         "evidence_max": _over_runs(np.fmax, _or_nan(findings.cell_evidence, labels.shape), first, last),
     }
+    return {name: column.tolist() for name, column in table.items()}
 
 
 def _or_nan(values: NDArray[np.float64] | None, shape: int | tuple[int, ...]) -> NDArray[np.float64]:

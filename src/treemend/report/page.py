@@ -56,7 +56,7 @@ def as_html(summary: dict[str, Any], title: str = "treemend report", *, earlier:
         The summary of an earlier table, before a fix for example, that this one is compared with.
     """
     here = files("treemend.report")
-    script = (here / "page.js").read_text("utf-8")
+    script = "\n".join((here / name).read_text("utf-8") for name in ("axes.js", "drawings.js", "page.js"))
     words = _WORDS[summary["repaired"]]
     parts = {
         "title": escape(title),

@@ -69,7 +69,8 @@ class RowRecorder:
         self, findings: Findings, row: int, number: int, lines: list[list[Any]], scores: NDArray[np.float64] | None
     ) -> dict[str, Any]:
         order, shown = self._order, self._order[self._places]
-        corrupted, missing = findings.mask[row, order], findings.only_missing[row, order]
+        corrupted = findings.mask[row, order]
+        missing = np.zeros_like(corrupted) if findings.missing is None else findings.missing[row, order] & ~corrupted
         kinds = np.full(len(order), -1) if findings.kinds is None else findings.kinds[row, order]
         marked = self._kind_runs(corrupted, kinds)
         filled = np.flatnonzero((corrupted | missing)[self._places])
@@ -115,11 +116,11 @@ class RowRecorder:
         return [[int(a), int(b), int(labels[a]) - 1] for a, b in zip(start, stop, strict=True)]
 
 
-def _table_lines(table: dict[str, NDArray[Any]]) -> list[list[Any]]:
+def _table_lines(table: dict[str, list[Any]]) -> list[list[Any]]:
     """Return the lines of a findings table without row, id and p-value, which the record has."""
     numbers = ("before_mean", "after_mean", "spread_mean", "evidence_max")
     texts = ("first_column", "last_column", "n_cells", "kind")
-    columns = [table[name].tolist() for name in texts] + [plain_numbers(table[name]) for name in numbers]
+    columns = [table[name] for name in texts] + [plain_numbers(np.array(table[name])) for name in numbers]
     return [list(line) for line in zip(*columns, strict=True)]
 
 

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from treemend.exceptions import InputError
 from treemend.report.findings import KINDS, Findings
 from treemend.report.row_records import RowRecorder, WorstRows, plain_numbers
-from treemend.report.words import headline, name_run, rule_summary, sampling_notes
+from treemend.report.words import counted, headline, name_run, rule_summary
 
-__all__ = ["FORMAT", "SummaryBuilder", "summarize"]
+__all__ = ["FORMAT", "SummaryBuilder", "summarise"]
 
 FORMAT = 2
 REST = "mended.findings_table() and the option --findings of the command line give the findings of every row."
@@ -28,10 +28,10 @@ _MOST_HIT = 15
 _MAP_ROWS, _MAP_COLUMNS, _MAP_CHUNK = 256, 400, 4096
 
 
-def summarize(
+def summarise(
     findings: Findings, *, labels: Mapping[str, str] | None = None, units: Mapping[str, str] | str | None = None
 ) -> dict[str, Any]:
-    """Summarize the findings of one table.
+    """Summarise the findings of one table.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def summarize(
     --------
     >>> before = np.array([[1.0, 2.0, 9.0], [1.0, 2.0, 3.0]])
     >>> after = np.array([[1.0, 2.0, 3.1], [1.0, 2.0, 3.0]])
-    >>> summary = summarize(Findings(before=before, after=after, mask=before != after))
+    >>> summary = summarise(Findings(before=before, after=after, mask=before != after))
     >>> summary["headline"]
     '1 of 2 rows was repaired.'
     >>> summary["rows"][0]["corrupted"], summary["rows"][0]["after"]
@@ -83,7 +83,7 @@ class SummaryBuilder:
         self._repaired, self._labels, self._units, self._rest = repaired, labels or {}, units, rest
         self._shared: Findings | None = None
         self._n_rows = self._n_corrupted = self._n_unusual = 0
-        self._notes: list[str] = []
+        self._warnings: list[str] = []
 
     def add(self, findings: Findings) -> Self:
         """Take the next rows."""
@@ -95,7 +95,7 @@ class SummaryBuilder:
                 f"{findings.before.shape[1]}."
             )
         corrupted, missing = findings.mask[:, self._order], findings.only_missing[:, self._order]
-        self._notes = list(dict.fromkeys([*self._notes, *findings.notes]))
+        self._warnings = list(dict.fromkeys([*self._warnings, *findings.notes]))
         self._map.add(corrupted)
         self._missing_map.add(missing)
         self._hits += corrupted.sum(axis=0)
@@ -127,7 +127,7 @@ class SummaryBuilder:
             if that differs.
         """
         if self._shared is None:
-            raise InputError("There is nothing to summarize: add at least one batch of findings first.")
+            raise InputError("There is nothing to summarise: add at least one batch of findings first.")
         shared, n_columns = self._shared, len(self._names)
         totals = {
             "rows": self._n_rows,
@@ -139,7 +139,6 @@ class SummaryBuilder:
             "missing_cells": int(self._gaps.sum()),
         }
         rows, unusual_rows = self._worst.records(), self._worst_unusual.records()
-        n_shown = len(rows) + len(unusual_rows)
         too_large = shared.grid is not None and n_columns > _MOST_SHOWN_COLUMNS
         grid = None if shared.grid is None or too_large else list(shared.grid)
         return {
@@ -164,20 +163,33 @@ class SummaryBuilder:
             "grid": grid,
             "rows": rows,
             "unusual_rows": unusual_rows,
-            "rest": "" if n_shown == self._n_rows else f"{n_shown:,} of {self._n_rows:,} rows are here. {self._rest}",
-            "warnings": self._notes,
-            "notes": sampling_notes(
-                totals,
-                {"rows": n_shown, "columns": len(self._places)},
-                (self._map.rows_per_cell, self._map.columns_per_cell),
-                grid=grid is not None,
-                too_large=too_large,
-            ),
+            "rest": self._where_the_rest_is(len(rows) + len(unusual_rows)),
+            "warnings": self._warnings,
+            "notes": self._notes(grid, too_large=too_large),
         }
+
+    def _where_the_rest_is(self, n_listed: int) -> str:
+        if n_listed == self._n_rows:
+            return ""
+        listed = f"The {n_listed:,} worst of {counted(self._n_rows, 'row')} are listed with their values"
+        return f"{listed}; counts and the map cover all. {self._rest}"
+
+    def _notes(self, grid: list[int] | None, *, too_large: bool) -> list[str]:
+        """Say what charts leave out or join."""
+        notes, n_columns = [], len(self._names)
+        if len(self._places) < n_columns:
+            notes.append(f"Charts show {len(self._places):,} of {n_columns:,} columns; shaded runs are exact.")
+        if too_large:
+            notes.append(f"Rows are images of {n_columns:,} values; images of this size are not drawn.")
+        if grid is None and max(self._map.rows_per_cell, self._map.columns_per_cell) > 1:
+            size = f"{counted(self._map.rows_per_cell, 'row')} x {counted(self._map.columns_per_cell, 'column')}"
+            notes.append(f"Each cell of the map stands for {size} and is shaded by the share of them that was found.")
+        return notes
 
     def _start(self, findings: Findings) -> None:
         n_columns = findings.before.shape[1]
-        self._shared = _without_rows(findings)
+        # What holds for all batches; the rows of the first one need not stay in memory.
+        self._shared = replace(findings.take(np.zeros(0, dtype=np.int64)), node_scores=None, row_ids=None)
         self._order = np.arange(n_columns) if findings.order is None else np.asarray(findings.order)
         names = findings.column_names
         columns = [names[column] for column in self._order]
@@ -217,25 +229,11 @@ def _unit_of(name: str, units: Mapping[str, str] | str | None) -> str:
     return units if isinstance(units, str) else (units or {}).get(name, "")
 
 
-def _without_rows(findings: Findings) -> Findings:
-    """Return what holds for all batches, in memory of its own."""
-    none = findings.take(np.zeros(0, dtype=np.int64))
-    return replace(none, node_scores=None, row_ids=None)
-
-
 def hit_together(hits: NDArray[np.int64], joint: NDArray[np.int64]) -> list[tuple[int, int, int]]:
     """Group adjacent columns that were mostly hit in the same rows and about as often, the most hit group first.
 
-    Parameters
-    ----------
-    hits : ndarray of int, (d,)
-        In how many rows each column was hit.
-    joint : ndarray of int, (d - 1,)
-        In how many rows a column and the next one were.
-
-    Returns
-    -------
-    list of (start, stop, peak)
+    `hits` counts the rows in which each column was hit, `joint` those in which it and the next one were. A group is its
+    start, its stop, and the column hit most.
 
     Examples
     --------
@@ -243,11 +241,11 @@ def hit_together(hits: NDArray[np.int64], joint: NDArray[np.int64]) -> list[tupl
     [(1, 4, 2), (5, 6, 5), (4, 5, 4)]
     """
     groups, free = [], hits > 0
+    joined = 2 * joint >= np.maximum(hits[1:], hits[:-1])
     for peak in np.argsort(-hits, kind="stable").tolist():
         if not free[peak]:
             continue
         alike = free & (hits >= 0.7 * hits[peak])
-        joined = 2 * joint >= np.maximum(hits[1:], hits[:-1])
         start = stop = peak
         while start > 0 and alike[start - 1] and joined[start - 1]:
             start -= 1

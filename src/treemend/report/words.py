@@ -17,7 +17,6 @@ __all__ = [
     "name_run",
     "percent",
     "rule_summary",
-    "sampling_notes",
     "strongest_node",
     "why",
 ]
@@ -106,11 +105,8 @@ def headline(totals: dict[str, int], *, repaired: bool) -> str:
 def rule_summary(rule: Rule | None, n_rows: int, n_corrupted: int) -> dict[str, Any] | None:
     """Say which rule declared rows and what it means for this table.
 
-    Returns
-    -------
-    dict or None
-        The rule's fields; ``rate``, the rate in force; ``expected``, how many rows to expect by mistake, and
-        ``rarely_above``, a number of mistakes that is exceeded rarely, where known; and sentences, ``words``.
+    Returns the rule's fields that are known; ``rate``, the rate in force; ``expected``, how many rows to expect by
+    mistake, and ``rarely_above``, a number of mistakes that is exceeded rarely; and sentences, ``words``.
     """
     if rule is None:
         return None
@@ -122,6 +118,7 @@ def rule_summary(rule: Rule | None, n_rows: int, n_corrupted: int) -> dict[str, 
         "reference_rows": rule.n_reference,
         "reference_rate": rule.reference_rate,
         "powerless": rule.powerless,
+        "tau": rule.value if rule.name == "tau" else rule.tau,
     }
     words = [_decided_by(rule)]
     if rule.powerless:
@@ -184,17 +181,7 @@ def _compared(n_rows: int, n_corrupted: int, expected: float, rarely_above: floa
 
 
 def why(parts: Sequence[tuple[str, str, int]], *, unusual: bool, p_value: float | None, n_reference: int | None) -> str:
-    """Say why a row was declared.
-
-    Parameters
-    ----------
-    parts : sequence of (name of a run of columns, kind, number of cells)
-        Kinds other than those of `KINDS` need no sentence.
-    unusual : bool
-        Whether the row was left alone as a whole.
-    p_value : float or None
-    n_reference : int or None
-    """
+    """Say why a row was declared; `parts` are runs of columns: name, kind (empty if unknown) and number of cells."""
     sentences = []
     if unusual:
         sentences.append("The row is unusual as a whole, or too little of it is usual to tell what is wrong.")
@@ -232,15 +219,9 @@ def _evidence(p_value: float, n_reference: int | None) -> str:
 def strongest_node(
     scores: NDArray[np.float64], found: NDArray[np.bool_], tree: Tree, names: list[str], n_reference: int | None
 ) -> str:
-    """Point to the node of the attribute tree with the lowest score, inside what was found where possible.
+    """Name the node of the attribute tree with the lowest score, inside what was found where possible.
 
-    Parameters
-    ----------
-    scores : ndarray, one a node
-    found : ndarray of bool, one a column, in layout order
-    tree : Tree
-    names : list of str, in layout order
-    n_reference : int or None
+    `found` and `names` are in layout order.
     """
     if not np.isfinite(scores).any():
         return ""
@@ -254,33 +235,3 @@ def strongest_node(
     count = round(float(scores[node]) * n_reference)
     rows = "no reference row is" if count == 0 else f"{counted(count, 'reference row')} {'is' if count == 1 else 'are'}"
     return f"Lowest score: {part}. Of {n_reference:,}, {rows} as far from the others there."
-
-
-def sampling_notes(
-    totals: dict[str, int], shown: dict[str, int], map_cell: tuple[int, int], *, grid: bool, too_large: bool
-) -> list[str]:
-    """Say what the page leaves out.
-
-    Parameters
-    ----------
-    totals, shown : dict
-        Counts of all rows and columns, and of those that are listed with their values.
-    map_cell : tuple of int
-        How many rows and columns one cell of the map stands for.
-    grid, too_large : bool
-        Whether rows are drawn as images, and whether they are images too large to be drawn.
-    """
-    notes = []
-    if shown["rows"] < totals["rows"]:
-        rows = counted(totals["rows"], "row")
-        notes.append(f"Counts and the map cover all {rows}; the list and the charts show {shown['rows']:,}, the worst.")
-    if shown["columns"] < totals["columns"]:
-        notes.append(
-            f"Charts show {shown['columns']:,} of {totals['columns']:,} columns, evenly spaced; shaded runs are exact."
-        )
-    if too_large:
-        notes.append(f"Rows are images of {totals['columns']:,} values; images of this size are not drawn.")
-    if max(map_cell) > 1 and not grid:
-        size = f"{counted(map_cell[0], 'row')} x {counted(map_cell[1], 'column')}"
-        notes.append(f"Each cell of the map stands for {size} and is shaded by the share of them that was found.")
-    return notes
