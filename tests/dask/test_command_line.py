@@ -60,7 +60,7 @@ def stamps(folder):
 def test_one_output_part_for_each_input_part(folder, spread):
     code, err = spread("--mask", "masks")
     assert code == 0, err
-    assert err.splitlines()[-1].startswith("out: 5 parts mended; 24 of 120 rows hold something overwritten, ")
+    assert err.splitlines()[-1].startswith("out: 5 parts mended. 24 of 120 rows were repaired, ")
     names = ["empty.parquet", "later/part_3.parquet", "part_0.parquet", "part_1.parquet", "part_2.parquet"]
     assert sorted(stamps("out")) == sorted(stamps("masks")) == names
     assert sorted(os.listdir("out")) == ["_treemend.json", "empty.parquet", "later", *names[2:]]
@@ -77,7 +77,7 @@ def test_all_parts_have_the_same_types(folder, spread):
         frame = pd.read_parquet(f"parts/{name}.parquet")
         frame["s8"] = frame["s8"].round().astype("int64")
         frame.to_parquet(f"parts/{name}.parquet")
-    assert spread("-q", "--mask", "masks") == (0, "")
+    assert spread("-q", "--mask", "masks", "--force") == (0, "")
     for place, types in (("out", {"double", "string", "large_string"}), ("masks", {"bool"})):
         schemas = [pq.read_schema(f"{place}/{name}.parquet") for name in ("empty", "part_0", "part_1")]
         assert schemas[0].types == schemas[1].types == schemas[2].types
@@ -91,13 +91,13 @@ def test_only_parts_that_are_not_there_are_done(folder, spread):
     write_part("parts/part_9.parquet", 10, 9)
     code, err = spread()
     assert code == 0
-    assert err.startswith("out: 4 of 6 parts were there already\n")
-    assert err.splitlines()[-1].startswith("out: 2 parts mended; ")
+    assert err.startswith("out: 4 of 6 parts exist already\n")
+    assert err.splitlines()[-1].startswith("out: 2 parts mended. ")
     after = stamps("out")
     del before["part_1.parquet"]
     assert {name: after[name] for name in before} == before
     assert set(after) - set(before) == {"part_1.parquet", "part_9.parquet"}
-    assert spread() == (0, "out: 6 of 6 parts were there already\nout: all 6 parts were there already\n")
+    assert spread() == (0, "out: 6 of 6 parts exist already\nout: nothing left to do\n")
 
 
 def test_a_mask_asked_for_later_is_made(folder, spread):
@@ -126,7 +126,7 @@ def test_parts_of_another_run_are_not_mistaken(folder, spread, frame_mender, cle
     assert all(after[name] != before[name] for name in before)
     write_part("parts/part_2.parquet", 31, 2)
     code, err = spread()
-    assert (code, "out/part_2.parquet is there already, and its input has changed since" in err) == (5, True)
+    assert (code, "out/part_2.parquet already exists, and its input has changed since" in err) == (5, True)
     Path("out/_treemend.json").write_text("{")
     assert "another run" in spread()[1]
     os.unlink("out/_treemend.json")
@@ -136,7 +136,7 @@ def test_parts_of_another_run_are_not_mistaken(folder, spread, frame_mender, cle
 def test_what_the_run_file_says(folder, spread):
     assert spread("-q") == (0, "")
     told = json.loads(Path("out/_treemend.json").read_text())
-    assert sorted(told) == ["columns", "contents", "model", "parts", "treemend"]
+    assert sorted(told) == ["columns", "contents", "model", "parts", "rate", "treemend"]
     assert told["columns"] == NAMES
     assert len(told["parts"]) == 5
 
@@ -146,7 +146,7 @@ def test_refusals_in_one_line(folder, spread, monkeypatch):
     for arguments, expected in (
         ({"suspect": "parts/part_0.parquet"}, (2, "one folder of Parquet files")),
         ({"output": "parts/out"}, (5, "lies within")),
-        ({"output": "file"}, (5, "is no folder")),
+        ({"output": "file"}, (5, "is not a folder")),
         ({"address": "tcp://127.0.0.1:9"}, (2, "No Dask scheduler answers at tcp://127.0.0.1:9")),
         ({"address": "nowhere://1"}, (2, "No Dask scheduler answers at nowhere://1")),
     ):
@@ -154,9 +154,9 @@ def test_refusals_in_one_line(folder, spread, monkeypatch):
         code, err = spread(**arguments)
         assert (code, expected[1] in err, err.count("\n")) == (expected[0], True, 1), err
     for arguments, expected in (
-        (["--json", "found.json"], "--report and --json need all rows"),
-        (["--set", "alpha=0.5"], "A model has its parameters already"),
-        (["--jobs", "2"], "--jobs is for --dask local"),
+        (["--json", "found.json"], "--report, --json, --findings and --fdr need all rows"),
+        (["--layout", "sequence"], "A model has its parameters already"),
+        (["--n-jobs", "2"], "--n-jobs is for --dask local"),
     ):
         code, err = spread(*arguments)
         assert (code, expected in err, err.count("\n")) == (2, True, 1), err
@@ -170,7 +170,7 @@ def test_an_error_in_a_part_is_told_in_one_line_and_the_others_stay(folder, spre
     frame.to_parquet("parts/part_2.parquet")
     code, err = spread("-q")
     assert code == 3
-    assert "part_2.parquet, row 4, column 's3': inf is no finite number" in err
+    assert "part_2.parquet, row 4, column 's3': inf is not a finite number" in err
     assert err.count("\n") == 1
     assert "part_2.parquet" not in stamps("out")
     frame.drop(columns="s3").to_parquet("parts/part_2.parquet")
@@ -185,7 +185,7 @@ def test_a_killed_run_goes_on_where_it_was(folder, spread):
     for number in range(15):
         write_part(f"parts/long_{number:02}.parquet", 250, number)
     command = [sys.executable, "-m", "treemend", "mend", "parts", "-m", "model.safetensors", "-o", "out", "-q"]
-    process = subprocess.Popen([*command, "--dask", "local", "--jobs", "2"])
+    process = subprocess.Popen([*command, "--dask", "local", "--n-jobs", "2"])
     deadline = time.monotonic() + 60
     while len(stamps("out")) < 3 and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -212,7 +212,7 @@ def test_a_worker_of_another_version_or_with_another_model_is_told_in_one_line(f
     client.run(set_version, treemend.__version__)
     monkeypatch.setattr("treemend.dask.chunks.checksum_of", lambda path: "0" * 64)
     code, err = spread("-q", "--force")
-    assert (code, "is not there, or another file, on" in err, err.count("\n")) == (4, True, 1), err
+    assert (code, "is missing or another file on" in err, err.count("\n")) == (4, True, 1), err
     assert stamps("out") == {}
 
 

@@ -14,6 +14,7 @@ from treemend.dask.chunks import Estimator, ModelFile, apply_to_chunk, loaded, m
 from treemend.dask.collections import ArrayChunks, FrameChunks, chunks_of
 from treemend.exceptions import InputError, ParameterError
 from treemend.mender import Mender
+from treemend.model_file import encode
 from treemend.sampling import sample_rows
 from treemend.tcs import TCS
 
@@ -171,7 +172,13 @@ def model_key(model: Estimator | ModelFile) -> Any:
     A worker that needs the key gets it once and keeps it as long as chunks are left. The key is not a scattered future:
     what such a future stands for is gone with the workers that held it, while a key of the graph can be made again.
     """
-    return dask.delayed(model, name=f"treemend-model-{tokenize(model)}", traverse=False)
+    if isinstance(model, ModelFile):
+        token = tokenize(model)
+    else:
+        arrays: dict[str, Any] = {}
+        document = encode(model._model, arrays)
+        token = tokenize(type(model).__name__, model.get_params(), document, arrays)
+    return dask.delayed(model, name=f"treemend-model-{token}", traverse=False)
 
 
 def _mapped(
@@ -188,5 +195,9 @@ def _mapped(
         )
     example = function(loaded(sent), rows.example())
     empty = {name: None if table is None else table[:0] for name, table in example.items()}
+    if isinstance(rows, FrameChunks) and "repaired" in empty:
+        # Dividing turns columns of integers into floats, whatever their kind.
+        floats = {name: (empty["repaired"][name] / 1).dtype for name in empty["mask"].columns}
+        empty["repaired"] = empty["repaired"].astype(floats)
     shared = dask.delayed(empty, pure=True, traverse=False)
     return rows.map(apply_to_chunk, function, model_key(sent), shared), empty

@@ -96,7 +96,7 @@ def apply_to_chunk(
     with _in_chunk(block_id[0] if block_id is not None else (partition_info or {}).get("number")):
         found = function(loaded(model), chunk)
     if "repaired" in found and not isinstance(chunk, np.ndarray):
-        # A column with nothing to fill keeps a type that a filled one may lose; chunks must agree.
+        # Whether a column stays one of integers depends on what is filled in; chunks must agree.
         found["repaired"] = found["repaired"].astype(dict(empty["repaired"].dtypes))
     return found
 
