@@ -56,6 +56,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--results", type=Path, default=_RESULTS, help="folder for the CSV files")
     parser.add_argument("--seed", type=int, default=0, help="of the splits and corruptions")
     parser.add_argument("--held-out", action="store_true", help="only the sets that were set aside")
+    parser.add_argument("--sets", nargs="+", default=(), help="names of sets; all by default")
     parser.add_argument("--most-splits", type=int, help="at most this many splits")
     parser.add_argument("--quick", action="store_true", help="few rows of one set")
     asked = parser.parse_args(arguments)
@@ -66,6 +67,7 @@ def main(arguments: list[str] | None = None) -> int:
         seed=asked.seed,
         held_out=asked.held_out,
         most_splits=asked.most_splits,
+        sets=tuple(asked.sets),
     )
     unknown = sorted({*asked.questions, *asked.methods} - {*QUESTIONS, *DETECTORS, *IMPUTERS})
     if unknown:

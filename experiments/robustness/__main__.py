@@ -29,6 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--estimator", default=Settings.estimator, help="module:name of a class with fit and mend")
     parser.add_argument("--held-out", action="store_true", help="only the sets that were set aside")
+    parser.add_argument("--sets", nargs="+", default=(), help="names of sets; all by default")
     parser.add_argument("--most-splits", type=int, help="at most this many splits and repetitions")
     parser.add_argument("--full", action="store_true", help="simulations as the promise is judged by; hours")
     parser.add_argument("--quick", action="store_true", help="a small form, in seconds")
@@ -47,6 +48,7 @@ def main(arguments: list[str] | None = None) -> int:
         estimator=asked.estimator,
         held_out=asked.held_out,
         most_splits=asked.most_splits,
+        sets=tuple(asked.sets),
         full=asked.full,
     )
     run = settings.elsewhere(HELD_OUT_FOLDER) if asked.held_out else settings

@@ -109,7 +109,7 @@ def obtainable(names: Iterable[str], settings: Settings) -> list[str]:
     """Return the names of `SUBJECTS` to run: held-out ones or the others; say on stderr which cannot be had."""
     found = []
     for name in names:
-        if (SUBJECTS[name].file in HELD_OUT) != settings.held_out:
+        if (SUBJECTS[name].file in HELD_OUT) != settings.held_out or (settings.sets and name not in settings.sets):
             continue
         try:
             load_rows(SUBJECTS[name], settings.data)

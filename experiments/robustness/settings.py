@@ -25,6 +25,8 @@ class Settings(recording.Settings):
         Run only the sets that were set aside, not all the others.
     most_splits : int, optional
         At most this many random splits a set.
+    sets : tuple of str
+        Names of the sets to run; all by default.
     full : bool
         As many repetitions as the promise is judged by (hours), where the usual form has a tenth.
     """
@@ -32,6 +34,7 @@ class Settings(recording.Settings):
     estimator: str = "treemend:Mender"
     held_out: bool = False
     most_splits: int | None = None
+    sets: tuple[str, ...] = ()
     full: bool = False
 
     def splits(self, usual: int) -> range:

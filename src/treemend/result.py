@@ -71,9 +71,9 @@ class Result:
 
     def summary(self) -> dict[str, Any]:
         """Return what was found as plain numbers, words and lists, as the report and its JSON form tell it."""
-        from treemend.report import summarize
+        from treemend.report import summarise
 
-        return summarize(self._findings)
+        return summarise(self._findings)
 
     def report(self, path: str | os.PathLike[str], *, title: str = "treemend report") -> None:
         """Write a report: one HTML file that needs nothing else.

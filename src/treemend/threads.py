@@ -10,8 +10,10 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from typing import Any
 
 from treemend.progress import chunks_done, current_step
 
@@ -58,6 +60,26 @@ def _inside_a_worker() -> bool:
     except ValueError:
         return False
     return True
+
+
+@contextmanager
+def one_library_thread() -> Iterator[None]:
+    """Keep BLAS and OpenMP to one thread while the block runs.
+
+    Our matrices are small and our rows are shared among threads of our own; a library that starts a thread for every
+    core, for each of thousands of small factorisations, is many times slower on a busy machine.
+    """
+    with _library_threads("sklearn.cluster" in sys.modules).limit(limits=1):
+        yield
+
+
+@functools.cache
+def _library_threads(clustering_loaded: bool) -> Any:
+    """Return what controls the threads of the libraries loaded so far; to look for them takes 10 ms."""
+    from threadpoolctl import ThreadpoolController
+
+    del clustering_loaded
+    return ThreadpoolController()
 
 
 def chunk_size(n_rows: int, work_per_row: int, n_threads: int, largest: int = LARGEST_CHUNK) -> int:

@@ -84,6 +84,8 @@ def test_held_out_sets_are_run_by_themselves_only(settings):
     aside = Settings(data=settings.data, results=settings.results, held_out=True)
     assert obtainable(["digits", "twonorm"], settings) == ["digits"]
     assert obtainable(["digits", "twonorm"], aside) == ["twonorm"]
+    few = Settings(data=settings.data, results=settings.results, sets=("wdbc",))
+    assert obtainable(["digits", "wdbc"], few) == ["wdbc"]
     assert scattered.cases(aside) == {}
 
 

@@ -1,8 +1,8 @@
 """`Mender`, the recommended estimator: it reads tables, calls the pipeline, and returns tables of the caller's kind."""
 
 import warnings
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -22,6 +22,7 @@ from treemend.params import check_choice, check_count, check_flag, check_names, 
 from treemend.progress import silenced
 from treemend.report.findings import Findings, Rule
 from treemend.result import Result, adjusted_p_values
+from treemend.threads import one_library_thread
 
 __all__ = ["IMPUTATIONS", "Mender"]
 
@@ -173,7 +174,7 @@ class Mender(BaseMender):
         if fdr is not None:
             check_share("fdr", fdr, zero=True)
         table = self._suspects(X)
-        with self._followed():
+        with self._running():
             return self._mend(table, None, self._rate(false_alarm_rate), fdr, on_drift, n_draws)
 
     def fit_mend(self, X: Any, y: Any = None, *, fdr: float | None = None, n_draws: int = 0) -> Result:
@@ -198,7 +199,7 @@ class Mender(BaseMender):
         if fdr is not None:
             check_share("fdr", fdr, zero=True)
         cross_fit = self._fit(X)
-        with self._followed():
+        with self._running():
             return self._mend(self._suspects(X), cross_fit, self._rate(None), fdr, "repair", n_draws)
 
     def fit_predict(self, X: Any, y: Any = None, **fit_params: Any) -> NDArray[np.int64]:
@@ -217,7 +218,7 @@ class Mender(BaseMender):
         """
         del y, fit_params
         cross_fit = self._fit(X)
-        with self._followed():
+        with self._running():
             p_values, _ = self._judge(self._suspects(X), cross_fit)
         return np.where(p_values <= self.false_alarm_rate, -1, 1)
 
@@ -234,7 +235,7 @@ class Mender(BaseMender):
         ndarray of shape (n_samples,)
         """
         table = self._suspects(X)
-        with self._followed():
+        with self._running():
             return -score_rows(self._model, table.values, n_jobs=self.n_jobs)
 
     def p_values(self, X: Any) -> NDArray[np.float64]:
@@ -274,7 +275,7 @@ class Mender(BaseMender):
             tables.check_range(table.values, table.names)
             layout = resolve_layout(self.layout, table.values, table.names)
             learn = fit_contaminated if self.contaminated else fit_model
-            with self._followed():
+            with self._running():
                 self._model, cross_fit = learn(table.values, layout, seed=self._seed(), n_jobs=self.n_jobs)
         except BaseException:
             # Whatever happens, Ctrl-C included, the estimator is what it was.
@@ -399,6 +400,8 @@ class Mender(BaseMender):
                 f"random_state must be an integer, None or a numpy.random.RandomState, got {self.random_state!r}."
             ) from None
 
-    def _followed(self) -> AbstractContextManager[None]:
-        """Show progress while a block runs, unless it is not wanted."""
-        return silenced(self.progress is False)
+    @contextmanager
+    def _running(self) -> Iterator[None]:
+        """Show progress while a block runs, unless it is not wanted, and let ``n_jobs`` govern every thread."""
+        with silenced(self.progress is False), one_library_thread():
+            yield

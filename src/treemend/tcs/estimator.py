@@ -74,19 +74,17 @@ class TCS(BaseMender):
 
     See Also
     --------
-    treemend.Mender : The method to use on data of your own; finds much more, needs no layout of intervals.
+    treemend.Mender : The recommended method.
     treemend.tcs.false_alarms : The model of the false-alarm rate.
 
     Examples
     --------
     >>> import numpy as np
     >>> from treemend import TCS
+    >>> from treemend.synthetic import waves
     >>> rng = np.random.default_rng(0)
-    >>> def waves(n):
-    ...     phase, height = rng.uniform(0, 6, (n, 1)), rng.uniform(1, 2, (n, 1))
-    ...     return height * np.sin(np.linspace(0, 6, 32) + phase)
-    >>> tcs = TCS(false_alarm_rate=0.1).fit(waves(500))
-    >>> suspect = waves(3)
+    >>> tcs = TCS(false_alarm_rate=0.1).fit(waves(500, 32, rng=rng))
+    >>> suspect = waves(3, 32, rng=rng)
     >>> suspect[1, 8:16] = rng.uniform(-2, 2, 8)
     >>> result = tcs.mend(suspect)
     >>> result.corrupted

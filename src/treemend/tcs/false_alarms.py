@@ -1,4 +1,4 @@
-r"""The false-alarm rate of the whole search as a model of node labels (method, section 7).
+r"""The false-alarm rate of the whole search as a model of node labels (docs/method.md, section 2.7).
 
 The root is anomalous with probability ``tau``. Given its parent's label :math:`i`, a child has label :math:`j` with
 probability :math:`q_i(j) = (1 - \theta) p(j) + \theta [i = j]`, and siblings are independent. With :math:`F(k; u)` the

@@ -1,4 +1,4 @@
-"""Imputation (method, section 6): a declared node is filled from one row among those nearest on its sibling.
+"""Imputation (docs/method.md, section 2.6): a declared node is filled from one row among those nearest on its sibling.
 
 Rows with missing values are an addition to the paper, since a sibling may be missing as a whole: all gaps of such a row
 are filled from one of the rows nearest on the columns that are neither declared nor missing.

@@ -1,8 +1,11 @@
-"""The published method in one screen: `fit_model` and `mend_rows`, each line a section of the method and a file.
+"""The published method in one screen: `fit_model` and `mend_rows`, each line one file; below them what was fitted.
 
-Rows are float64, rows x columns, in the order and the units of the user's columns; NaN where a value is missing.
-``left_out`` names for each row the reference row that it is, -1 for none: that row is judged and filled by the others.
+The numbers beside the lines are sections of docs/method.md. Rows are float64, rows x columns, in the order and the
+units of the user's columns; NaN where a value is missing. ``left_out`` names for each row the reference row that it is,
+-1 for none: that row is judged and filled by the others.
 """
+
+from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -24,6 +27,89 @@ __all__ = ["TCSModel", "TCSParams", "declare", "fit_model", "mend_rows", "node_c
 
 NOTHING_DECLARED = -1.0
 """A tau below every score: no node is anomalous, no row is changed."""
+
+
+def fit_model(values: NDArray[np.float64], params: TCSParams, *, n_jobs: int | None = None) -> TCSModel:
+    """Learn from clean rows what is usual at each node, and which threshold keeps the false-alarm rate."""
+    n_rows, n_features = values.shape
+    tree = build_tree(n_features, params.depth)  # 2.2
+    index = NodeIndex.build(values, tree, params.alpha)  # 2.3
+    radii = index.left_out_radii(params.n_neighbors, n_jobs=n_jobs)  # 2.4
+    counts = left_out_counts(radii, np.sort(radii, axis=0).T)
+    rates = alarm_rates(counts, tree, params.root_rule)  # 2.7
+    tau = params.tau
+    if tau is None:
+        highest = largest_level(rates, params.false_alarm_rate or 0.0)
+        tau = highest / n_rows if highest >= 0 else NOTHING_DECLARED
+    level = level_at(tau, n_rows)
+    reference_rate = float(rates[level]) if level >= 0 else 0.0
+    model = TCSModel(values, tree, radii, tau, reference_rate, params)
+    vars(model)["index"] = index  # not built again
+    return model
+
+
+def mend_rows(
+    model: TCSModel,
+    rows: NDArray[np.float64],
+    *,
+    left_out: NDArray[np.int64] | None = None,
+    n_jobs: int | None = None,
+) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+    """Return which values were overwritten, and the rows with these and the missing ones filled, rows x columns."""
+    declared = declare(model, rows, left_out=left_out, n_jobs=n_jobs)  # 2.4, 2.5
+    missing = np.isnan(rows)
+    mask = attribute_mask(declared, model.tree) & ~missing
+    complete = ~missing.any(axis=1, keepdims=True)
+    filled = rows.copy()
+    fill_declared(model, filled, rows, declared & complete, left_out=left_out, n_jobs=n_jobs)  # 2.6
+    fill_incomplete(model, filled, rows, mask | missing, left_out=left_out)  # 2.8
+    return mask, filled
+
+
+def declare(
+    model: TCSModel,
+    rows: NDArray[np.float64],
+    *,
+    left_out: NDArray[np.int64] | None = None,
+    n_jobs: int | None = None,
+) -> NDArray[np.bool_]:
+    """Return the nodes at which corruption is declared, rows x nodes."""
+    if left_out is None:
+        limits = radius_limits(model.ascending, model.level)
+        anomalous = model.index.labels(rows, model.params.n_neighbors, limits, n_jobs=n_jobs)
+    else:
+        anomalous = node_counts(model, rows, left_out=left_out, n_jobs=n_jobs) <= model.level
+    return declared_nodes(anomalous, model.tree, model.params.root_rule)
+
+
+def node_counts(
+    model: TCSModel,
+    rows: NDArray[np.float64],
+    *,
+    left_out: NDArray[np.int64] | None = None,
+    n_jobs: int | None = None,
+) -> NDArray[np.int64]:
+    """Count the reference rows that are at least as unusual, rows x nodes; scores are these over their number."""
+    counts = np.empty((len(rows), model.tree.n_nodes), dtype=np.int64)
+    known = np.zeros(len(rows), dtype=np.bool_) if left_out is None else left_out >= 0
+    if left_out is not None:
+        counts[known] = left_out_counts(model.radii[left_out[known]], model.ascending)
+    if not known.all():
+        radii = model.index.radii(rows[~known], model.params.n_neighbors, n_jobs=n_jobs)
+        counts[~known] = counts_at_least(radii, model.ascending)
+    return counts
+
+
+def score_rows(model: TCSModel, rows: NDArray[np.float64], *, n_jobs: int | None = None) -> NDArray[np.float64]:
+    """Return the threshold at which the search's result for each row changes, the one nearest to ``tau``.
+
+    The search is not monotone: a higher threshold can clear a row that a lower one declared. For a row in which
+    something is declared this is the lowest threshold down to which that remains so, for the others the next one at
+    which something would be.
+    """
+    n_rows = len(model.rows)
+    counts = node_counts(model, rows, n_jobs=n_jobs)
+    return turning_levels(counts, model.tree, model.level, n_rows + 1, model.params.root_rule) / n_rows
 
 
 @dataclass(frozen=True)
@@ -136,86 +222,3 @@ class TCSModel:
     def ascending(self) -> NDArray[np.float64]:
         """The radii, nodes x reference rows, sorted at each node."""
         return np.ascontiguousarray(np.sort(self.radii, axis=0).T)
-
-
-def fit_model(values: NDArray[np.float64], params: TCSParams, *, n_jobs: int | None = None) -> TCSModel:
-    """Learn from clean rows what is usual at each node, and which threshold keeps the false-alarm rate."""
-    n_rows, n_features = values.shape
-    tree = build_tree(n_features, params.depth)  # section 2
-    index = NodeIndex.build(values, tree, params.alpha)  # section 3
-    radii = index.left_out_radii(params.n_neighbors, n_jobs=n_jobs)  # section 4
-    counts = left_out_counts(radii, np.sort(radii, axis=0).T)
-    rates = alarm_rates(counts, tree, params.root_rule)  # section 7
-    tau = params.tau
-    if tau is None:
-        highest = largest_level(rates, params.false_alarm_rate or 0.0)
-        tau = highest / n_rows if highest >= 0 else NOTHING_DECLARED
-    level = level_at(tau, n_rows)
-    reference_rate = float(rates[level]) if level >= 0 else 0.0
-    model = TCSModel(values, tree, radii, tau, reference_rate, params)
-    vars(model)["index"] = index  # not built again
-    return model
-
-
-def mend_rows(
-    model: TCSModel,
-    rows: NDArray[np.float64],
-    *,
-    left_out: NDArray[np.int64] | None = None,
-    n_jobs: int | None = None,
-) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-    """Return which values were overwritten, and the rows with these and the missing ones filled, rows x columns."""
-    declared = declare(model, rows, left_out=left_out, n_jobs=n_jobs)  # sections 4 and 5
-    missing = np.isnan(rows)
-    mask = attribute_mask(declared, model.tree) & ~missing
-    complete = ~missing.any(axis=1, keepdims=True)
-    filled = rows.copy()
-    fill_declared(model, filled, rows, declared & complete, left_out=left_out, n_jobs=n_jobs)  # section 6
-    fill_incomplete(model, filled, rows, mask | missing, left_out=left_out)
-    return mask, filled
-
-
-def declare(
-    model: TCSModel,
-    rows: NDArray[np.float64],
-    *,
-    left_out: NDArray[np.int64] | None = None,
-    n_jobs: int | None = None,
-) -> NDArray[np.bool_]:
-    """Return the nodes at which corruption is declared, rows x nodes."""
-    if left_out is None:
-        limits = radius_limits(model.ascending, model.level)
-        anomalous = model.index.labels(rows, model.params.n_neighbors, limits, n_jobs=n_jobs)
-    else:
-        anomalous = node_counts(model, rows, left_out=left_out, n_jobs=n_jobs) <= model.level
-    return declared_nodes(anomalous, model.tree, model.params.root_rule)
-
-
-def node_counts(
-    model: TCSModel,
-    rows: NDArray[np.float64],
-    *,
-    left_out: NDArray[np.int64] | None = None,
-    n_jobs: int | None = None,
-) -> NDArray[np.int64]:
-    """Count the reference rows that are at least as unusual, rows x nodes; scores are these over their number."""
-    counts = np.empty((len(rows), model.tree.n_nodes), dtype=np.int64)
-    known = np.zeros(len(rows), dtype=np.bool_) if left_out is None else left_out >= 0
-    if left_out is not None:
-        counts[known] = left_out_counts(model.radii[left_out[known]], model.ascending)
-    if not known.all():
-        radii = model.index.radii(rows[~known], model.params.n_neighbors, n_jobs=n_jobs)
-        counts[~known] = counts_at_least(radii, model.ascending)
-    return counts
-
-
-def score_rows(model: TCSModel, rows: NDArray[np.float64], *, n_jobs: int | None = None) -> NDArray[np.float64]:
-    """Return the threshold at which the search's result for each row changes, the one nearest to ``tau``.
-
-    The search is not monotone: a higher threshold can clear a row that a lower one declared. For a row in which
-    something is declared this is the lowest threshold down to which that remains so, for the others the next one at
-    which something would be.
-    """
-    n_rows = len(model.rows)
-    counts = node_counts(model, rows, n_jobs=n_jobs)
-    return turning_levels(counts, model.tree, model.level, n_rows + 1, model.params.root_rule) / n_rows

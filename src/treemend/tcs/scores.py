@@ -1,4 +1,4 @@
-"""Scores of nodes (method, section 4): how a K-th radius ranks among the reference rows' own.
+"""Scores of nodes (docs/method.md, section 2.4): how a K-th radius ranks among the reference rows' own.
 
 The score of a row at a node is ``count / N``, the share of the ``N`` reference rows whose left-out radius is at least
 as large. A node is anomalous at ``tau`` exactly if its count is at most ``level_at(tau, N)``, which is the case exactly

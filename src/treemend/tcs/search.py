@@ -1,7 +1,7 @@
-"""Separation (method, section 5): from the labels of nodes to the nodes at which corruption is declared.
+"""Separation (docs/method.md, section 2.5): from the labels of nodes to the nodes at which corruption is declared.
 
 Also what the search says at every threshold at once: the share of reference rows in which it declares something, as a
-function of ``tau``, and the threshold at which a row's result changes (method, section 7).
+function of ``tau``, and the threshold at which a row's result changes (docs/method.md, section 2.7).
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""The attribute tree (method, section 2), and column orders for rows that are not sequences."""
+"""The attribute tree (docs/method.md, section 2.2), and column orders for rows that are not sequences."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ class AttributeTree:
 
     Nodes are numbered breadth first: the root is node 0, and children follow their parents.
 
-    Attributes
+    Parameters
     ----------
     start, stop : ndarray of int64
         The node holds the columns ``start`` to ``stop - 1``.
