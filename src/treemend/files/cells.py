@@ -118,7 +118,7 @@ class NumberFormat:
 
     def numbers(self, texts: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Convert a pyarrow array of strings; also tell where one is neither a number nor a missing value."""
-        texts = pc.ascii_trim_whitespace(texts)
+        texts = pc.utf8_trim_whitespace(texts)
         right = pc.match_substring_regex(texts, self.pattern)
         missing = pc.is_in(pc.ascii_lower(texts), value_set=pa.array(sorted(self.missing)))
         numbers = pc.if_else(pc.and_not(right, missing), texts, pa.scalar(None, pa.string()))

@@ -37,12 +37,13 @@ from treemend.files.recognition import Sample, sample_length
 
 __all__ = ["CsvFile", "CsvWriter"]
 
-BLOCK_BYTES = 2**23
+BLOCK_BYTES = 2**22
 _HEAD_BYTES = 2**20
 _PIECE_BYTES = 2**16
 _LONGEST_QUOTED = 2**20
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _RECORDS_TRIED = 50
+_CELLS_TRIED = 10_000
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _UNREADABLE = (OSError, EOFError, LZMAError, zlib.error, pa.ArrowException)
 
@@ -161,7 +162,7 @@ class CsvFile(Source):
         return lines, data[end:]
 
     def _values(self, lines: Lines, columns: tuple[int, ...]) -> NDArray[np.float64]:
-        if self.numbers.plain:
+        if not self.numbers.thousands:
             plain = lines.floats(columns, self._null_values)
             if plain is not None:
                 return plain
@@ -190,7 +191,7 @@ class CsvFile(Source):
         )
 
     def _number_format(self, options: ReadOptions) -> NumberFormat:
-        cells = self._head.part(0, 200).table(as_text=True)
+        cells = self._head.part(0, max(5, _CELLS_TRIED // len(self.names))).table(as_text=True)
         found = number_format((text for column in cells.columns for text in column.to_pylist()), self.delimiter)
         decimal = options.decimal or found.decimal
         thousands = options.thousands

@@ -133,6 +133,7 @@ class Lines:
             pa.csv.ConvertOptions(
                 include_columns=wanted,
                 column_types=dict.fromkeys(wanted, kind),
+                decimal_point=self.numbers.decimal,
                 null_values=missing,
                 strings_can_be_null=False,
             ),
@@ -189,13 +190,13 @@ def _outside_quotes(data: bytes, ends: NDArray[np.int64], delimiter: str) -> NDA
     before = content[opening - 1]
     proper = (opening == 0) | np.isin(before, [ord(delimiter), _NEWLINE, _RETURN, _QUOTE])
     if proper.all():
-        outside: NDArray[np.bool_] = np.searchsorted(quotes, ends) % 2 == 0
+        outside: NDArray[np.bool_] = np.searchsorted(quotes, ends, side="right") % 2 == 0
         return ends[outside]
     # A quote within an unquoted cell is an ordinary character, so that quotes do not come in pairs.
     kept, begin, line = [], 0, 0
     for end in ends.tolist():
         is_open = begin < line
-        if data.find(b'"', line, end) >= 0:
+        if data.find(b'"', line, end + 1) >= 0:
             is_open = raw_cells(data[begin : end + 1].rstrip(b"\r\n"), delimiter.encode()) is None
         line = end + 1
         if not is_open:

@@ -143,7 +143,7 @@ def _stacked(table: Any) -> NDArray[Any]:
 
 def _numbers(lines: Lines, columns: tuple[int, ...], values: NDArray[np.float64]) -> Any:
     """Return the columns of a text file, those that hold only numbers as such; of some the values are known."""
-    table = lines.table()
+    table = lines.table(as_text=True)
     for column, name in enumerate(lines.names):
         numbers, wrong = lines.numbers.numbers(table.column(column).combine_chunks())
         if column in columns:

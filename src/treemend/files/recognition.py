@@ -96,7 +96,7 @@ def _recognised(position: int, name: str, column: Any, n_first: int, numbers: Nu
         n_present = int(np.count_nonzero(wrong | ~np.isnan(values)))
         if np.count_nonzero(wrong) * 2 > n_present:
             return _of_text(position, name, column, wrong)
-        integers = pc.match_substring_regex(pc.ascii_trim_whitespace(column), r"^[+-]?\d+$").to_numpy()
+        integers = pc.match_substring_regex(pc.utf8_trim_whitespace(column), r"^[+-]?\d+$").to_numpy()
         integer = bool(integers[~np.isnan(values)].all()) and n_present > 0
         return _of_numbers(position, name, values, integer, n_first)
     if is_numeric(kind):
@@ -110,7 +110,7 @@ def _recognised(position: int, name: str, column: Any, n_first: int, numbers: Nu
 
 def _of_text(position: int, name: str, column: Any, wrong: NDArray[np.bool_]) -> Column:
     texts = column.combine_chunks().filter(pa.array(wrong))
-    times = pc.match_substring_regex(pc.ascii_trim_whitespace(texts), _TIME_TEXT)
+    times = pc.match_substring_regex(pc.utf8_trim_whitespace(texts), _TIME_TEXT)
     kind = TIME if pc.mean(times).as_py() > 0.5 else TEXT
     return Column(position, name, kind, kind)
 
