@@ -57,10 +57,16 @@ def stamps(folder):
     return {str(file.relative_to(folder)): (file.stat().st_mtime_ns, file.stat().st_ino) for file in found}
 
 
-def test_one_output_part_for_each_input_part(folder, spread):
+def test_one_output_part_for_each_input_part(folder, spread, frame_mender):
     code, err = spread("--mask", "masks")
     assert code == 0, err
-    assert err.splitlines()[-1].startswith("out: 5 parts mended. 24 of 120 rows were repaired, ")
+    mended = [
+        frame_mender.mend(pd.read_parquet(f"parts/{name}"), on_drift="repair")
+        for name in stamps("parts")
+        if "_" in name
+    ]
+    n_corrupted = sum(part.corrupted.sum() for part in mended)
+    assert err.splitlines()[-1].startswith(f"out: 5 parts mended. {n_corrupted} of 120 rows were repaired, ")
     names = ["empty.parquet", "later/part_3.parquet", "part_0.parquet", "part_1.parquet", "part_2.parquet"]
     assert sorted(stamps("out")) == sorted(stamps("masks")) == names
     assert sorted(os.listdir("out")) == ["_treemend.json", "empty.parquet", "later", *names[2:]]
@@ -69,6 +75,39 @@ def test_one_output_part_for_each_input_part(folder, spread):
         assert run([*single, "-f", "-q"]) == 0
         assert Path("out", name).read_bytes() == Path("one.parquet").read_bytes()
         assert Path("masks", name).read_bytes() == Path("mask.parquet").read_bytes()
+
+
+def test_without_dask_the_parts_are_the_same(folder, spread, capfd):
+    assert spread("-q", "--mask", "masks") == (0, "")
+    command = ["mend", "parts", "-m", "model.safetensors", "-o", "here", "--mask", "masks_here"]
+    assert run(command) == 0
+    assert "here: 5 parts mended. " in capfd.readouterr().err
+    for name in stamps("out"):
+        assert Path("here", name).read_bytes() == Path("out", name).read_bytes()
+        assert Path("masks_here", name).read_bytes() == Path("masks", name).read_bytes()
+    before = stamps("here")
+    os.unlink("here/part_1.parquet")
+    assert run(command) == 0
+    assert capfd.readouterr().err.startswith("here: 4 of 5 parts exist already\nhere: 1 part mended. ")
+    del before["part_1.parquet"]
+    assert {name: stamp for name, stamp in stamps("here").items() if name in before} == before
+
+
+def test_another_rate_is_another_run(folder, spread):
+    assert spread("-q", "-r", "0.2") == (0, "")
+    code, err = spread("-q")
+    assert (code, "another false-alarm rate (0.2)" in err) == (5, True)
+
+
+def test_a_part_that_the_reference_does_not_cover_is_not_written(folder, spread):
+    frame = pd.read_parquet("parts/part_0.parquet")
+    frame["s3"] += 5
+    frame.to_parquet("parts/part_0.parquet")
+    code, err = spread("-q")
+    assert (code, "does not seem to cover" in err, "part_0.parquet" in err, err.count("\n")) == (6, True, True, 1)
+    assert "part_0.parquet" not in stamps("out")
+    assert spread("-q", "--force") == (0, "")
+    assert "part_0.parquet" in stamps("out")
 
 
 def test_all_parts_have_the_same_types(folder, spread):

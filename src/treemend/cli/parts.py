@@ -140,7 +140,7 @@ def _mend_part(part: Part, job: Job, estimator: Estimator) -> dict[str, int]:
         if path is not None:
             os.makedirs(os.path.dirname(path), exist_ok=True)
     reference = Reference(estimator, "model", job.columns, job.options.false_alarm_rate)
-    outcome = mend_table(table, reference, part.output, part.mask, job.options, replace_files=True)
+    outcome = mend_table(table, reference, part.output, part.mask, job.options, is_part=True)
     totals: dict[str, int] = outcome.summary["totals"]
     return totals
 

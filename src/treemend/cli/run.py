@@ -31,6 +31,7 @@ MOST_DECLARED = 0.7
 FEWEST_ROWS_TO_STOP = 20
 # The probability that `check` fails a clean file.
 CHECK_LEVEL = 0.01
+_TEXTS = ("place", "first_column", "last_column", "kind")
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +72,7 @@ def mend(paths: tuple[str, ...], output: str | None, mask: str | None, options: 
             format_of(target)
     reread = options.fdr is not None or (options.model is None and not options.clean)
     table = open_files(paths, options, reread=reread)
-    return mend_table(table, None, output, mask, options, replace_files=options.force)
+    return mend_table(table, None, output, mask, options)
 
 
 def check_options(paths: tuple[str, ...], options: SuspectOptions) -> None:
@@ -94,19 +95,23 @@ def mend_table(
     mask: str | None,
     options: SuspectOptions,
     *,
-    replace_files: bool,
+    is_part: bool = False,
 ) -> Outcome:
-    """Send all batches of a table through the reference, which is found first if there is none, and into files."""
+    """Send all batches of a table through the reference, which is found first if there is none, and into files.
+
+    With ``is_part`` the table is one of several whose outputs must have the same types, and an existing output is
+    replaced: whether it may be was decided for all of them.
+    """
     begun = time.monotonic()
     wanted = {"output": output, "mask": mask, "findings": options.findings, "report": options.report}
     targets = {name: path for name, path in {**wanted, "json": options.json}.items() if path is not None}
     inputs = [*table.paths, *(options.clean or ()), *([options.model] if options.model else [])]
-    with Outputs(inputs, force=replace_files) as outputs:
+    with Outputs(inputs, force=options.force or is_part) as outputs:
         files = {name: outputs.open(path) for name, path in targets.items()}
         reference = reference or find_reference(table, options)
         if options.fdr is not None and reference.own is None:
             reference = reference.at_fdr(options.fdr, table)
-        outcome = _walk(table, reference, targets, files, options)
+        outcome = _walk(table, reference, targets, files, options, is_part=is_part)
         _stop_if_not_covered(table.label, outcome, options)
         if "report" in files:
             page = as_html(outcome.summary, f"treemend report: {printable(table.label)}")
@@ -134,6 +139,8 @@ def _walk(
     targets: dict[str, str],
     files: dict[str, BinaryIO],
     options: SuspectOptions,
+    *,
+    is_part: bool,
 ) -> Outcome:
     """Judge and write every batch, in memory that does not grow with the table."""
     columns = reference.columns
@@ -141,7 +148,11 @@ def _walk(
     others = tuple(column for column in range(len(table.names)) if column not in set(columns)) if table.named else ()
     writers: dict[str, Writer] = {
         name: open_writer(
-            targets[name], files[name], like=table if name == "output" else None, delimiter=options.delimiter
+            targets[name],
+            files[name],
+            like=table if name == "output" else None,
+            delimiter=options.delimiter,
+            keep_integers=not is_part,
         )
         for name in ("output", "mask", "findings")
         if name in targets
@@ -210,8 +221,12 @@ def _mask_table(batch: Batch, found: Findings, others: tuple[int, ...], table: F
 def _findings_table(batch: Batch, found: Findings, others: tuple[int, ...], table: FileTable, first: int) -> Any:
     """Return one line for each run of cells, after the columns that were passed through."""
     lines = findings_table(found, first_row=first)
+    rows = np.array(lines["row"], dtype=np.int64) - first
     lines["place"] = lines.pop("id")
-    return _with_others(batch, lines["row"] - first, others, table, lines)
+    # A batch without any line has the types of the others.
+    types = {"row": pa.int64(), "n_cells": pa.int64()} | dict.fromkeys(_TEXTS, pa.string())
+    columns = {name: pa.array(values, types.get(name, pa.float64())) for name, values in lines.items()}
+    return _with_others(batch, rows, others, table, columns)
 
 
 def _with_others(batch: Batch, rows: Any, others: tuple[int, ...], table: FileTable, columns: dict[str, Any]) -> Any:
