@@ -37,6 +37,9 @@ def _followed(*, quiet: bool) -> Iterator[None]:
         stack.enter_context(progress.silenced(quiet))
         stack.enter_context(progress.lines_to(progress.say))
         stack.enter_context(progress.step(""))
+        from treemend.cli.console import compilation_said
+
+        stack.enter_context(compilation_said(quiet=quiet))
         yield
 
 

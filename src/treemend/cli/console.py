@@ -9,7 +9,7 @@ from treemend import progress
 from treemend.cli.errors import printable
 from treemend.report.words import counted, name_run
 
-__all__ = ["say", "warnings_said", "worst_rows"]
+__all__ = ["compilation_said", "say", "warnings_said", "worst_rows"]
 
 _ROWS_LISTED = 10
 _RUNS_LISTED = 3
@@ -29,6 +29,27 @@ def warnings_said(*, quiet: bool) -> Iterator[None]:
         yield
     for warning in caught:
         say(f"note: {warning.message}", quiet=quiet)
+
+
+@contextmanager
+def compilation_said(*, quiet: bool) -> Iterator[None]:
+    """Print a line when the block compiles something, which is then stored on disk."""
+    from numba.core import event
+
+    class Listener(event.Listener):
+        said = quiet
+
+        def on_start(self, event: Any) -> None:
+            del event
+            if not self.said:
+                self.said = True
+                progress.say("compiling, once on this machine")
+
+        def on_end(self, event: Any) -> None:
+            del event
+
+    with event.install_listener("numba:compile", Listener()):
+        yield
 
 
 def worst_rows(summary: dict[str, Any]) -> list[str]:

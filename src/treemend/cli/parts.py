@@ -13,7 +13,7 @@ from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import treemend
 from treemend import progress
@@ -38,18 +38,12 @@ _NEXT_STEP = "Choose another folder, or give --force to do all parts again."
 _CONTINUES = "The parts that are done stay; the same command continues with the others."
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """One file to read, and those to write, as absolute paths."""
 
     suspect: str
     output: str
     mask: str | None
-
-    @property
-    def done(self) -> bool:
-        """Whether all that is to be written exists."""
-        return all(os.path.exists(path) for path in (self.output, self.mask) if path is not None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,8 +77,8 @@ def mend(paths: tuple[str, ...], output: str, mask: str | None, dask: str | None
     for target, contents in ((output, "repaired rows"), (mask, "masks")):
         if target is not None:
             _claim_folder(Path(target), run | {"contents": contents}, sizes, force=options.force)
-    parts = [_part(folder, output, mask, name) for name in names]
-    left = [part for part in parts if not part.done]
+    parts = [Part(_under(folder, name), _under(output, name), mask and _under(mask, name)) for name in names]
+    left = [part for part in parts if not all(os.path.exists(path) for path in part[1:] if path is not None)]
     if len(left) < len(parts):
         say(f"{output}: {len(parts) - len(left)} of {counted(len(parts), 'part')} exist already", quiet=options.quiet)
     job = Job(first.names, reference.columns, replace(options, quiet=True))
@@ -120,9 +114,8 @@ def _check(paths: tuple[str, ...], output: str, mask: str | None, dask: str | No
                 raise OutputError(f"{other} lies within {place}. Choose folders apart from each other.")
 
 
-def _part(folder: str, output: str, mask: str | None, name: str) -> Part:
-    suspect, repaired = (os.path.join(os.path.abspath(place), name) for place in (folder, output))
-    return Part(suspect, repaired, None if mask is None else os.path.join(os.path.abspath(mask), name))
+def _under(folder: str, name: str) -> str:
+    return os.path.join(os.path.abspath(folder), name)
 
 
 def _mend_part(part: Part, job: Job, estimator: Estimator) -> dict[str, int]:
@@ -213,16 +206,8 @@ def _size_and_time(path: str) -> list[int]:
 def _claim_folder(folder: Path, run: dict[str, Any], inputs: Mapping[str, list[int]], *, force: bool) -> None:
     """Make a folder the run's own, or refuse one that holds anything else.
 
-    Parameters
-    ----------
-    folder : Path
-        Made if it does not exist.
-    run : dict
-        What makes two runs the same: their parts would be, bit for bit.
-    inputs : mapping of str to list of int
-        Size and time of change of every input part.
-    force : bool
-        Whether existing parts are removed, whichever run they are of.
+    Equal values of ``run`` mean that parts are the same, bit for bit; ``inputs`` are size and time of the input parts.
+    With ``force``, existing parts are removed, whichever run they are of.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)

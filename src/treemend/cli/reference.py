@@ -28,19 +28,16 @@ Estimator = Mender | TCS
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """Who judges rows, and how.
+    """What judges rows, and how.
 
     Attributes
     ----------
-    estimator : Mender or TCS
     kind : str
         "model", "clean rows" or "the table itself".
     columns : tuple of int
         Positions of the estimator's columns in the suspect table, in its order.
-    rate : float or None
-        The false-alarm rate instead of the estimator's own.
-    fdr : float or None
-        The false discovery rate that `rate` was chosen for.
+    rate, fdr : float or None
+        The false-alarm rate instead of the estimator's own, and the false discovery rate that it was chosen for.
     own : Findings or None
         Of all rows, if the table is its own reference and was mended in memory.
     """
