@@ -183,9 +183,11 @@ def _described(steps: list[_Step], *, bar: bool) -> str:
     >>> _described(steps, bar=False)
     'learning: fold 3 of 5: 40%'
     """
-    names = [one.title for one in steps if one.title] or ["starting"]
-    titles = ": ".join(names[:1] + names[1:][-1:])
     measured = next((one for one in steps if one.total), None)
+    last, names = steps[-1], [one.title for one in steps if one.title] or ["starting"]
+    if last.total and last is not measured:
+        names[-1] += f" ({min(1.0, last.done / last.total):.0%})"
+    titles = ": ".join(names[:1] + names[1:][-1:])
     seconds = time.monotonic() - (measured or steps[0]).begun
     if measured is None or not measured.total:
         return f"{titles}, {seconds:.0f} s" if bar else titles

@@ -266,7 +266,19 @@ def test_demo_and_version(folder, treemend):
 def test_compile_says_what_it_does(treemend):
     code, out, err = treemend("compile")
     assert (code, out) == (0, "")
-    assert err.startswith("compiling, once on this machine\ncompiled in ")
+    assert err.splitlines()[-1].startswith("everything is compiled (")
+
+
+def test_compilation_is_said_in_one_line(capsys):
+    import numba
+
+    from treemend.cli.console import compilation_said
+
+    for quiet, told in ((False, "compiling, once on this machine\n"), (True, "")):
+        with compilation_said(quiet=quiet):
+            assert numba.njit(lambda x: x + 1)(1) == 2
+            assert numba.njit(lambda x: x + 2)(1) == 3
+        assert capsys.readouterr().err == told
 
 
 def test_parameters_are_plain_options(folder, treemend):

@@ -113,9 +113,7 @@ def check(
     *,
     fail_above: Annotated[
         float | None,
-        typer.Option(
-            "--fail-above", metavar="SHARE", min=0, max=1, help="Fail if more than this share of the rows is declared."
-        ),
+        typer.Option("--fail-above", metavar="SHARE", help="Fail if more than this share of the rows is declared."),
     ] = None,
     options: SuspectOptions,
 ) -> None:
@@ -129,7 +127,10 @@ def check(
         from treemend.cli import run
         from treemend.cli.console import worst_rows
         from treemend.cli.errors import FOUND
+        from treemend.params import check_share
 
+        if fail_above is not None:
+            check_share("--fail-above", fail_above, zero=True)
         outcome = run.mend(tuple(suspect), None, None, options)
         fails, verdict = run.verdict(outcome, fail_above=fail_above)
     if not options.quiet:

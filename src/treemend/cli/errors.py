@@ -103,6 +103,11 @@ def run(arguments: list[str] | None = None, signals: Signals | None = None) -> i
         code = int(app(arguments, standalone_mode=False) or 0)
     except BrokenPipeError:
         return _reader_has_gone()
+    except SystemExit as error:
+        # The parser turns a broken pipe into exit code 1.
+        if isinstance(error.__context__, BrokenPipeError):
+            return _reader_has_gone()
+        raise
     except KeyboardInterrupt:
         code = INTERRUPTED
     except Exception as error:

@@ -122,8 +122,6 @@ class SuspectOptions(FitOptions):
         typer.Option(
             "--fdr",
             metavar="SHARE",
-            min=0,
-            max=1,
             help="Declare rows at this false discovery rate instead: of the declared rows, about this share is clean.",
         ),
     ] = None

@@ -19,6 +19,7 @@ from treemend.exceptions import ParameterError
 from treemend.files import STANDARD_STREAM, Batch, FileTable, Writer, format_of, open_writer
 from treemend.mender import Mender
 from treemend.mender.drift import DriftTest
+from treemend.params import check_share
 from treemend.report import Findings, SummaryBuilder, as_html, as_json, findings_table
 from treemend.report.words import counted, percent
 from treemend.synthetic import waves
@@ -82,6 +83,8 @@ def check_options(paths: tuple[str, ...], options: SuspectOptions) -> None:
     learning = ("layout", "contaminated", "imputation", "seed", "reference_rows")
     if options.model and any(getattr(options, name) for name in learning):
         raise ParameterError("A model has its parameters already. Give them to treemend fit, or give --clean.")
+    if options.fdr is not None:
+        check_share("--fdr", options.fdr, zero=True)
     if options.fdr is not None and options.false_alarm_rate is not None:
         raise ParameterError("Give --fdr or --false-alarm-rate, not both: they are two rules for the same decision.")
     if STANDARD_STREAM in (options.clean or ()) and STANDARD_STREAM in paths:
@@ -308,4 +311,4 @@ def compile_kernels() -> None:
         with progress.step(f"kernels for {what}"):
             estimator.fit(rows).mend(gaps)
     Mender().fit(gaps).mend(rows)
-    say(f"compiled in {time.monotonic() - begun:.0f} s, or found compiled", quiet=False)
+    say(f"everything is compiled ({time.monotonic() - begun:.0f} s)", quiet=False)
