@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.ndimage import label
 
 from treemend.synthetic import (
     KINDS,
@@ -44,6 +45,7 @@ def test_one_stretch_covers_a_tenth_to_a_half():
     assert stretch_masks(200, 30, longest=0.3).sum(axis=1).max() == 9
 
 
+@settings(deadline=None)
 @given(seeds, st.integers(2, 6), st.integers(12, 70))
 def test_several_stretches_are_apart(seed, count, n_features):
     masks = stretch_masks(5, n_features, rng=seed, count=count)
@@ -69,10 +71,9 @@ def test_two_squares_have_the_area_of_one():
     assert sizes.max() <= 128
 
 
+@settings(deadline=None)
 @given(seeds)
 def test_rectangles_and_blobs_have_10_to_50_per_cent_and_are_connected(seed):
-    from scipy.ndimage import label
-
     for masks in (rectangle_masks(3, (6, 9), rng=seed), blob_masks(3, (6, 9), rng=seed)):
         assert np.all((masks.mean(axis=1) >= 0.1) & (masks.mean(axis=1) <= 0.5))
         assert all(label(mask.reshape(6, 9))[1] == 1 for mask in masks)

@@ -116,7 +116,7 @@ def test_range_check():
         check_range(np.array([[0, -1.7e308], [1, 1.7e308]]), None)
 
 
-WHOLE = {
+INTEGERS = {
     "pandas": pd.DataFrame({"n": [4, 2, 3], "flag": [True, False, True], "x": [0.5, 1.5, 2.5]}, index=[3, 1, 2]),
     "pandas with nulls": pd.DataFrame(
         {
@@ -142,9 +142,9 @@ def types_of(frame):
     return [str(kind) for kind in (frame.schema.types if isinstance(frame, pa.Table) else frame.dtypes)]
 
 
-@pytest.mark.parametrize("kind", WHOLE)
+@pytest.mark.parametrize("kind", INTEGERS)
 def test_columns_of_integers_stay_where_nothing_else_came_in(kind):
-    frame = WHOLE[kind]
+    frame = INTEGERS[kind]
     table = read_table(frame)
     nothing = np.zeros((3, 3), dtype=bool)
     assert types_of(table.rebuilt(table.values, nothing)) == types_of(frame)

@@ -14,7 +14,6 @@ __all__ = [
     "TYPOS",
     "blob_masks",
     "corrupt",
-    "draw_rectangle",
     "draw_square",
     "draw_stretch",
     "rectangle_masks",
@@ -71,17 +70,6 @@ def draw_square(
     return slice(int(top), int(top) + side), slice(int(left), int(left) + side)
 
 
-def draw_rectangle(grid: tuple[int, int], rng: np.random.Generator) -> tuple[slice, slice]:
-    """Draw a rectangle of a grid with 10 to 50 % of its cells, drawn again until it has."""
-    height, width = grid
-    while True:
-        tall, wide = (int(rng.integers(1, side + 1)) for side in grid)
-        if _SMALLEST <= tall * wide / (height * width) <= _LARGEST:
-            break
-    top, left = int(rng.integers(0, height - tall + 1)), int(rng.integers(0, width - wide + 1))
-    return slice(top, top + tall), slice(left, left + wide)
-
-
 def stretch_masks(n_rows: int, n_features: int, *, rng: Seed = 0, count: int = 1, longest: float = _LARGEST) -> Masks:
     """Return masks of one or several stretches a row.
 
@@ -127,7 +115,11 @@ def rectangle_masks(n_rows: int, grid: tuple[int, int], *, rng: Seed = 0) -> Mas
     rng = np.random.default_rng(rng)
     masks = np.zeros((n_rows, *grid), dtype=bool)
     for mask in masks:
-        mask[draw_rectangle(grid, rng)] = True
+        tall, wide = 0, 0
+        while not _SMALLEST <= tall * wide / mask.size <= _LARGEST:
+            tall, wide = (int(rng.integers(1, side + 1)) for side in grid)
+        top, left = int(rng.integers(0, grid[0] - tall + 1)), int(rng.integers(0, grid[1] - wide + 1))
+        mask[top : top + tall, left : left + wide] = True
     return masks.reshape(n_rows, -1)
 
 

@@ -32,6 +32,7 @@ __all__ = [
     "integer_to_rounding",
     "integers_fit",
     "read_table",
+    "shortened",
 ]
 
 LARGEST_EXACT = 2**53
@@ -39,7 +40,7 @@ LARGEST_EXACT = 2**53
 # what was not by far more than this.
 _ROUNDING = 1e-9
 _CELLS_SHOWN = 3
-_NAMES_SHOWN = 5
+_ITEMS_SHOWN = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +175,7 @@ def _read_frame(given: Any, passthrough: Sequence[Any], all_there: bool, least_c
     ]
     if foreign:
         raise InputError(
-            f"All columns must be numeric, but {len(foreign)} of {len(frame.columns)} are not: {_shortened(foreign)}. "
+            f"All columns must be numeric, but {len(foreign)} of {len(frame.columns)} are not: {shortened(foreign)}. "
             "Name them in passthrough to keep them as they are, or select the numeric columns."
         )
     _check_size(frame.shape, least_columns)
@@ -234,7 +235,7 @@ def _there(frame: Any, passthrough: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _listed(names: Sequence[Any]) -> str:
-    return _shortened([repr(name) for name in names])
+    return shortened([repr(name) for name in names])
 
 
 def _replaced(column: Any, filled: NDArray[np.float64], mask: NDArray[np.bool_], keep_integers: bool) -> Any:
@@ -244,8 +245,8 @@ def _replaced(column: Any, filled: NDArray[np.float64], mask: NDArray[np.bool_],
     if keep_integers and (column.dtype.is_integer() or column.dtype == nw.Boolean):
         dtype = np.dtype("bool" if column.dtype == nw.Boolean else str(column.dtype).lower().replace("128", "64"))
         if integers_fit(filled[mask], dtype):
-            whole = np.rint(filled[mask]).astype(dtype)
-            new = nw.new_series(column.name, whole, column.dtype, backend=column.implementation)
+            integers = np.rint(filled[mask]).astype(dtype)
+            new = nw.new_series(column.name, integers, column.dtype, backend=column.implementation)
             return column.scatter(np.flatnonzero(mask).tolist(), new)
     column = _as_float(column)
     values = column.to_numpy().copy()
@@ -385,9 +386,9 @@ def columns_difference(expected: Sequence[str], got: Sequence[str]) -> str:
     missing = [name for name in expected if name not in given]
     extra = [name for name in got if name not in known]
     if missing:
-        lines.append(f"- missing: {_shortened([repr(name) for name in missing])}")
+        lines.append(f"- missing: {shortened([repr(name) for name in missing])}")
     if extra:
-        lines.append(f"+ extra: {_shortened([repr(name) for name in extra])}")
+        lines.append(f"+ extra: {shortened([repr(name) for name in extra])}")
     place = {name: position for position, name in enumerate(got)}
     shared = [name for name in expected if name in given]
     if shared != [name for name in got if name in known]:
@@ -396,10 +397,11 @@ def columns_difference(expected: Sequence[str], got: Sequence[str]) -> str:
             for position, name in enumerate(expected)
             if name in given and place[name] != position
         ]
-        lines.append(f"~ out of order: {_shortened(moved)}")
+        lines.append(f"~ out of order: {shortened(moved)}")
     return "\n".join(lines)
 
 
-def _shortened(items: list[str]) -> str:
-    shown = ", ".join(items[:_NAMES_SHOWN])
-    return shown if len(items) <= _NAMES_SHOWN else f"{shown} and {len(items) - _NAMES_SHOWN} more"
+def shortened(items: Sequence[str], most: int = _ITEMS_SHOWN) -> str:
+    """List items, at most so many, and say how many more there are."""
+    shown = ", ".join(items[:most])
+    return shown if len(items) <= most else f"{shown} and {len(items) - most} more"

@@ -81,7 +81,7 @@ def test_what_columns_hold(kind, tmp_path):
         "key": ("id", "numbers the rows"),
         "large": ("id", "integers beyond 2**53"),
         "when": ("time", "time"),
-        "t": ("id", "time"),
+        "t": ("time", "time"),
         "note": ("text", "text"),
         "seldom": ("empty", "95% empty"),
         "never": ("empty", "empty"),
@@ -91,6 +91,28 @@ def test_what_columns_hold(kind, tmp_path):
     assert "note" not in passed(table, unwanted=["n*"])
 
 
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_ids_may_be_texts(kind, tmp_path):
+    n_rows = 20
+    frame = pd.DataFrame(
+        {
+            "sample": [f"A-{row:03d}" for row in range(n_rows)],
+            "site_id": ["north", "south"] * 10,
+            "remark": [f"remark number {row}" for row in range(n_rows)],
+            "when": [f"12:{row:02d}" for row in range(n_rows)],
+            "x": np.arange(n_rows) ** 0.5,
+        }
+    )
+    path = tmp_path / f"table.{kind}"
+    frame.to_csv(path, index=False) if kind == "csv" else frame.to_parquet(path)
+    table = open_table([str(path)])
+    choice = choose_columns(table)
+    assert [column.kind for column in choice.passed] == ["id", "id", "text", "time"]
+    assert table.identifiers(choice.columns) == (0, 1, 3)
+    with pytest.raises(InputError, match="'sample' .id."):
+        next(table.batches((0, 4)))
+
+
 @pytest.mark.parametrize("name", ["humid", "acid", "valid", "NO", "void", "identity", "thread"])
 def test_names_that_only_look_like_ids(name, tmp_path):
     table = table_of(tmp_path, lines(f"{name},sensorId,x", lambda row: f"{row * row % 17},{row * row % 17},{row % 3}"))
@@ -98,7 +120,9 @@ def test_names_that_only_look_like_ids(name, tmp_path):
 
 
 def test_all_columns_that_cannot_be_used_are_named_at_once(tmp_path):
-    table = table_of(tmp_path, lines("a,b,c,d", lambda row: f"{row * row},x{row},2020-01-{row % 28 + 1:02d},{row % 5}"))
+    table = table_of(
+        tmp_path, lines("a,b,c,d", lambda row: f"{row * row},x {row},2020-01-{row % 28 + 1:02d},{row % 5}")
+    )
     with pytest.raises(InputError, match=r"2 of 3 chosen columns do not hold numbers: 'b' \(text\), 'c' \(time\)"):
         next(table.batches(choose_columns(table, wanted=["a", "b", "c"]).columns))
     with pytest.raises(ColumnsError, match="No column is called 'e' or 'f'"):

@@ -258,6 +258,7 @@ def test_batches_of_at_most_so_many_rows(ending, tmp_path):
     table = open_table([str(tmp_path / f"a.{ending}")])
     batches = list(table.batches((2, 0), max_rows=2))
     assert [len(batch) for batch in batches] == [2, 1]
+    assert [batch.first for batch in batches] == [0, 2]
     assert np.array_equal(np.concatenate([batch.values for batch in batches]), VALUES[:, [2, 0]])
     assert batches[1].place(0).endswith(", line 4" if ending in ("csv", "tsv") else ", row 2")
     assert batches[1].table.num_rows == 1
@@ -287,3 +288,26 @@ def test_missing_columns_of_a_model_are_named(tmp_path):
     assert table.positions(["c2", "c0"]) == (2, 0)
     with pytest.raises(ColumnsError, match="missing: 'd', 'e'. Rename"):
         table.positions(["d", "c0", "e"])
+
+
+def test_files_that_differ_in_type(tmp_path):
+    pq.write_table(pa.table({"x": pa.array([1, 2], pa.int64()), "y": [0.5, 1.5]}), tmp_path / "a.parquet")
+    pq.write_table(
+        pa.table({"x": pa.array([3], pa.int16()), "y": pa.array([2.5], pa.float32())}), tmp_path / "b.parquet"
+    )
+    pq.write_table(pa.table({"x": pa.array([3.5]), "y": ["text"]}), tmp_path / "c.parquet")
+    for names, chosen in (("ab", (0, 1)), ("ac", (0,))):
+        table = open_table([str(tmp_path / f"{name}.parquet") for name in names])
+        with open(tmp_path / "out.parquet", "w+b") as file:
+            writer = open_writer("out.parquet", file, like=table)
+            batches = list(table.batches(chosen))
+            assert [batch.first for batch in batches] == [0, 2]
+            writer.write(batches[0], batches[0].values, np.zeros(batches[0].values.shape, dtype=bool))
+            mask = np.zeros(batches[1].values.shape, dtype=bool)
+            if names == "ac":
+                with pytest.raises(InputError, match="columns differ in type cannot become one"):
+                    writer.write(batches[1], batches[1].values, mask)
+                continue
+            writer.write(batches[1], batches[1].values, mask)
+            writer.close()
+        assert pq.read_table(tmp_path / "out.parquet").to_pydict() == {"x": [1, 2, 3], "y": [0.5, 1.5, 2.5]}

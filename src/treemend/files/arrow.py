@@ -1,7 +1,7 @@
 """Parquet and Feather (Arrow IPC): batches of pyarrow, and files that keep columns, types and metadata.
 
 A column of integers stays one if every value that was put into it is an integer to rounding. That is known only when
-all rows have been seen, so rows with such columns are kept in a nameless file first.
+all rows have been seen, so rows with such columns are kept in a temporary file first.
 """
 
 import tempfile
@@ -83,9 +83,9 @@ class ArrowFile(Source):
                         yield 0, pa.Table.from_batches([batch])
                     return
                 for group in groups:
-                    whole = pa.Table.from_batches([reader.get_batch(group)])
-                    for begin in range(0, len(whole), length):
-                        yield group + 1, whole.slice(begin, length)
+                    table = pa.Table.from_batches([reader.get_batch(group)])
+                    for begin in range(0, len(table), length):
+                        yield group + 1, table.slice(begin, length)
         except (pa.ArrowException, OSError) as error:
             raise InputError(f"{self.label} is damaged: {_first_line(error)}. Get the file anew.") from None
 
@@ -99,8 +99,12 @@ class ArrowWriter:
         self._file, self._family, self._folder, self._given = file, family, folder, given
         self._keep_integers = keep_integers
         self._writer: Any = None
-        self._waiting: Any = None
+        self._spool: Any = None
         self._integers: dict[int, Any] = {}
+
+    def __del__(self) -> None:
+        if self._spool is not None:
+            self._spool.close()
 
     def write(self, batch: Batch, filled: NDArray[np.float64], mask: NDArray[np.bool_]) -> None:
         """Write the rows, with replaced values in the chosen columns."""
@@ -108,7 +112,7 @@ class ArrowWriter:
         if self._writer is None and self._keep_integers:
             self._integers = {column: columns[column].type for column in batch.columns if _is_integer(columns[column])}
             if self._integers:
-                self._waiting = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115
+                self._spool = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115
         for position, column in enumerate(batch.columns):
             new, cells = filled[:, position], mask[:, position]
             if column in self._integers and not integers_fit(new[cells], self._integers[column].to_pandas_dtype()):
@@ -121,13 +125,13 @@ class ArrowWriter:
         self._append(table.column_names, [column.combine_chunks() for column in table.columns])
 
     def close(self) -> None:
-        """Write rows that waited, and the footer."""
+        """Write rows that were kept, and the footer."""
         self._writer.close()
-        if self._waiting is None:
+        if self._spool is None:
             return
-        self._waiting.seek(0)
-        with self._waiting:
-            reader = ipc.open_file(self._waiting)
+        self._spool.seek(0)
+        with self._spool:
+            reader = ipc.open_file(self._spool)
             schema = reader.schema
             for position, kind in self._integers.items():
                 schema = schema.set(position, schema.field(position).with_type(kind))
@@ -145,10 +149,14 @@ class ArrowWriter:
             if self._given is not None:
                 fields = [self._given.field(index).with_type(field.type) for index, field in enumerate(fields)]
             self._schema = pa.schema(fields, metadata=None if self._given is None else self._given.metadata)
-            waits = self._waiting is not None
-            file, family = (self._waiting, "feather") if waits else (self._file, self._family)
+            file, family = (self._file, self._family) if self._spool is None else (self._spool, "feather")
             self._writer = _open(file, family, self._schema)
-        self._writer.write_table(pa.Table.from_arrays(columns, schema=self._schema))
+        try:
+            table = pa.Table.from_arrays(columns, names).cast(self._schema)
+        except pa.ArrowInvalid as error:
+            problem = f"Files whose columns differ in type cannot become one: {_first_line(error)}"
+            raise InputError(f"{problem}. Convert them first, or write CSV.") from None
+        self._writer.write_table(table)
 
 
 def _open(file: Any, family: str, schema: Any) -> Any:
@@ -166,6 +174,11 @@ def _replaced(column: Any, filled: NDArray[np.float64], mask: NDArray[np.bool_],
         column = (column.cast(pa.uint8()) if pa.types.is_boolean(column.type) else column).cast(pa.float64())
     if not mask.any():
         return column
+    if pa.types.is_float16(column.type):
+        # Not all versions of pyarrow compute with them.
+        halves = column.to_numpy(zero_copy_only=False).copy()
+        halves[mask] = filled[mask]
+        return pa.array(halves)
     new = np.where(mask, filled, 0).astype(column.type.to_pandas_dtype())
     return pc.if_else(pa.array(mask), pa.array(new), column)
 

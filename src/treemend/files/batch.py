@@ -38,6 +38,8 @@ class Batch:
         Positions of the chosen columns in the table.
     place : callable
         Tells where a row of the batch is: file and line, or file and row.
+    first : int
+        Number of the first row in the table.
     done : float
         Share of the table that has been read, between 0 and 1.
     lines, native : Lines or None, pyarrow.Table or None
@@ -53,6 +55,7 @@ class Batch:
     lines: Lines | None = None
     native: Any = None
     integers: frozenset[int] = frozenset()
+    first: int = 0
 
     def __len__(self) -> int:
         return len(self.values)
@@ -79,6 +82,7 @@ class Batch:
                 self,
                 values=self.values[begin:end],
                 place=partial(self._place_from, begin),
+                first=self.first + begin,
                 lines=None if self.lines is None else self.lines.part(begin, end),
                 native=None if self.native is None else self.native.slice(begin, end - begin),
             )

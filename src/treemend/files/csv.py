@@ -1,7 +1,7 @@
 """CSV and other files of delimited text: read block by block, and written so that untouched bytes stay.
 
 In lines where something was replaced, all cells but the replaced ones are the same bytes. Numbers are written with the
-fewest digits that give the same bits again. What divides cells and how numbers are written is told from the file.
+fewest digits that give the same bits again. Delimiter and number format are recognised from the first lines.
 """
 
 import os
@@ -34,6 +34,7 @@ from treemend.files.cells import (
 from treemend.files.formats import ReadOptions, compressed, decompressed
 from treemend.files.lines import Lines, line_ends, record_starts
 from treemend.files.recognition import Sample, sample_length
+from treemend.tables import shortened
 
 __all__ = ["CsvFile", "CsvWriter"]
 
@@ -49,7 +50,7 @@ _UNREADABLE = (OSError, EOFError, LZMAError, zlib.error, pa.ArrowException)
 
 
 class CsvFile(Source):
-    """A text file; its ending stands for a delimiter, or for none, and perhaps for a compression.
+    """A text file; ``usual_delimiter`` is that of its ending, and ``once`` a stream that can be read only once.
 
     Attributes
     ----------
@@ -78,9 +79,9 @@ class CsvFile(Source):
         head, ended = reader.head()
         if not once:
             reader.close()
-        begin, told = _text_begins(label, head)
+        begin, named = _text_begins(label, head)
         text = head[begin:]
-        self.delimiter = options.delimiter or told or _find_delimiter(text, ended, usual_delimiter)
+        self.delimiter = options.delimiter or named or _find_delimiter(text, ended, usual_delimiter)
         starts, end = record_starts(text, self.delimiter, last=ended, blank_is_record=False)
         if not len(starts):
             problem = "holds nothing but an open quote" if text.strip() else "is empty"
@@ -179,7 +180,7 @@ class CsvFile(Source):
         return values
 
     def _refuse(self, place: str, text: str, name: str, others: list[str]) -> None:
-        also = f"; nor are cells of {', '.join(map(repr, others[:5]))}{' ...' * (len(others) > 5)}" if others else ""
+        also = f"; nor are cells of {shortened([*map(repr, others)])}" if others else ""
         text = text.strip()
         written = number_format([text], self.delimiter)
         help_by = f"--missing {text[:40]!r} if it stands for a missing value"
@@ -262,7 +263,7 @@ class _Input:
 
 
 def _text_begins(label: str, head: bytes) -> tuple[int, str]:
-    """Return where the text begins, behind a byte-order mark, and the delimiter that the first line tells to Excel."""
+    """Return where the text begins, behind a byte-order mark, and the delimiter that the first line names for Excel."""
     if head.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in head[:1000]:
         raise InputError(f"{label} is not text in UTF-8. Save it as CSV in UTF-8.")
     found = re.match(rb"(?:\xef\xbb\xbf)?(?:sep=([!-~\t])\r?\n)?", head)

@@ -18,7 +18,7 @@ from treemend.exceptions import InputError
 from treemend.files.batch import Batch, Source, batch_length
 from treemend.files.lines import Lines
 from treemend.files.recognition import Sample, is_numeric, sample_length
-from treemend.tables import LARGEST_EXACT
+from treemend.tables import LARGEST_EXACT, shortened
 
 __all__ = ["NpyFile", "NpyWriter", "NpzWriter"]
 
@@ -72,7 +72,7 @@ def _archived(path: str, name: str | None) -> NDArray[Any]:
             name = archive.files[0]
         if name not in archive.files:
             problem = "has several arrays" if name is None else f"has no array {name!r}"
-            raise InputError(f"{path} {problem}. Choose one with --array: {', '.join(archive.files[:10])}.")
+            raise InputError(f"{path} {problem}. Choose one with --array: {shortened(archive.files)}.")
         return np.asarray(archive[name])
 
 
@@ -135,7 +135,7 @@ def _stacked(table: Any) -> NDArray[Any]:
     other = [repr(field.name) for field in table.schema if not is_numeric(field.type)]
     if other:
         raise InputError(
-            f"A table with columns that are not numbers ({', '.join(other[:5])}) cannot become an array. Write CSV or "
+            f"A table with columns that are not numbers ({shortened(other)}) cannot become an array. Write CSV or "
             "Parquet."
         )
     return np.column_stack([column.to_numpy() for column in table.columns])
