@@ -183,6 +183,31 @@ def test_what_has_not_been_read_says_how_to_read_it():
         read_table(dask.from_pandas(FRAMES["pandas"], npartitions=1))
 
 
+@pytest.mark.parametrize("kind", FRAMES)
+def test_columns_that_are_passed_through(kind):
+    frame = FRAMES[kind]
+    table = read_table(frame, passthrough=["b", "absent"])
+    assert table.names == ("a", "c")
+    assert np.array_equal(table.values, VALUES[:, [0, 2]])
+    assert read_table(table.attributes).names == ("a", "c")
+    assert read_table(attributes_only(frame, ["b"])).names == ("a", "c")
+    rebuilt = read_table(table.rebuilt(np.zeros((2, 2)), np.array([[False, True], [False, False]])))
+    assert rebuilt.names == ("a", "b", "c")
+    assert rebuilt.values.tolist() == [[0.1, 2, 0], [4, 5.5, 6]]
+    assert read_table(table.like(np.ones((2, 2)))).names == ("a", "c")
+    with pytest.raises(ColumnsError, match="not there: 'absent'; the table has 'a', 'b', 'c'"):
+        read_table(frame, passthrough=["b", "absent"], all_there=True)
+
+
+def test_arrays_pass_nothing_through():
+    assert attributes_only(VALUES, ["b"]) is VALUES
+    table = read_table(VALUES, passthrough=["b"])
+    assert table.attributes is table.given
+    assert np.array_equal(table.like(VALUES), VALUES)
+    with pytest.raises(ColumnsError, match="no column names"):
+        read_table(VALUES, passthrough=["b"], all_there=True)
+
+
 def test_names_that_cannot_be_told_apart():
     doubled = pd.DataFrame(VALUES, columns=["a", "b", "a"])
     for table in (doubled, pa.table([[1.0], [2.0]], names=["a", "a"])):

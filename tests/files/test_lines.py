@@ -4,6 +4,7 @@ import re
 from itertools import pairwise
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -78,3 +79,19 @@ def test_a_record_that_lacks_a_cell_is_named():
     assert lines.floats((0,), []) is None
     with pytest.raises(InputError, match="file, line 2: 1 cells, where 2"):
         lines.table((0,))
+
+
+@pytest.mark.parametrize("too_few", [True, False])
+def test_what_pyarrow_refuses_is_cut_in_python(too_few, monkeypatch):
+    lines = lines_of(b'\n1,a\n\n2,"b ""c""\nd"\n3,\xe9', ("x", "y"))
+    expected = lines.table()
+
+    def refuse(*arguments):
+        if too_few:
+            return expected.slice(1)
+        raise pa.ArrowInvalid
+
+    monkeypatch.setattr(Lines, "_cut", refuse)
+    assert lines.table().equals(expected)
+    assert lines.table((1,), as_text=True).to_pydict() == {"y": ["a", 'b "c"\nd', "\ufffd"]}
+    assert lines.floats((0,), []) is None

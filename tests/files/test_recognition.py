@@ -61,6 +61,7 @@ def test_what_columns_hold(kind, tmp_path):
             "large": 2**60 + rng.integers(0, 9, n_rows),
             "when": pd.date_range("2020-01-01", periods=n_rows, freq="h"),
             "t": np.arange(n_rows) ** 1.5,
+            "timestamp": 1e9 + rng.permutation(n_rows),
             "note": ["a", "b"] * 20,
             "seldom": [1.0, 2.0] + [np.nan] * 38,
             "never": [None] * n_rows,
@@ -82,12 +83,13 @@ def test_what_columns_hold(kind, tmp_path):
         "large": ("id", "integers beyond 2**53"),
         "when": ("time", "time"),
         "t": ("time", "time"),
+        "timestamp": ("time", "time"),
         "note": ("text", "text"),
         "seldom": ("empty", "95% empty"),
         "never": ("empty", "empty"),
     }
     assert [table.columns[column].integer for column in choice.columns] == [False, False, True, True, True]
-    assert choose_columns(table, wanted=["sensor_id", "x"]).columns == (0, 8), "asked for by name"
+    assert choose_columns(table, wanted=["sensor_id", "x"]).columns == (0, 9), "asked for by name"
     assert "note" not in passed(table, unwanted=["n*"])
 
 
@@ -249,11 +251,12 @@ def test_types_that_are_no_numbers(tmp_path):
             "price": pa.array([1.5, 2.5]).cast(pa.decimal128(5, 2)),
             "category": pa.array(["a", "b"]).dictionary_encode(),
             "bytes": pa.array([b"a", b"b"]),
+            "nothing": pa.array([None, None], pa.string()),
             "flag": [True, False],
             "x": [1.0, 2.5],
         }
     )
     pq.write_table(table, tmp_path / "types.parquet")
     opened = open_table([str(tmp_path / "types.parquet")])
-    assert choose_columns(opened).columns == (4, 5)
-    assert [reason for _, reason in passed(opened).values()][1:] == ["decimal128(5, 2)", "text", "binary"]
+    assert choose_columns(opened).columns == (5, 6)
+    assert [reason for _, reason in passed(opened).values()][1:] == ["decimal128(5, 2)", "text", "binary", "empty"]

@@ -152,6 +152,7 @@ def test_files_that_cannot_be_read(tmp_path):
     np.save(tmp_path / "objects.npy", np.array([[{}]]), allow_pickle=True)
     np.save(tmp_path / "cube.npy", np.zeros((2, 2, 2)))
     np.save(tmp_path / "large.npy", np.array([[2**60]]))
+    np.save(tmp_path / "complex.npy", np.array([[1j]]))
     np.save(tmp_path / "short.npy", VALUES)
     (tmp_path / "short.npy").write_bytes((tmp_path / "short.npy").read_bytes()[:-1])
     pq.write_table(pa.table({"a": ["x"]}), tmp_path / "words.parquet")
@@ -168,6 +169,7 @@ def test_files_that_cannot_be_read(tmp_path):
         "objects.npy": "Python objects",
         "cube.npy": "Reshape",
         "large.npy": "beyond 2",
+        "complex.npy": "holds complex128, not numbers",
         "short.npy": "truncated",
         "words.parquet": "do not hold numbers: 'a' .text.*--passthrough",
         "large.parquet": "beyond 2.*--passthrough",
@@ -311,3 +313,29 @@ def test_files_that_differ_in_type(tmp_path):
             writer.write(batches[1], batches[1].values, mask)
             writer.close()
         assert pq.read_table(tmp_path / "out.parquet").to_pydict() == {"x": [1, 2, 3], "y": [0.5, 1.5, 2.5]}
+
+
+@pytest.mark.parametrize("ending", ["parquet", "feather"])
+def test_typed_tables_without_rows(ending, tmp_path):
+    empty = pa.table({"n": pa.array([], pa.int32()), "name": pa.array([], pa.string())})
+    write = pq.write_table if ending == "parquet" else pyarrow.feather.write_feather
+    write(empty, tmp_path / f"in.{ending}")
+    (batch,) = open_table([str(tmp_path / f"in.{ending}")]).batches((0,))
+    assert (batch.values.shape, batch.done) == ((0, 1), 1.0)
+    rewrite(tmp_path / f"in.{ending}", tmp_path / "out.parquet", (0,), np.zeros((0, 1)), np.zeros((0, 1), dtype=bool))
+    assert pq.read_table(tmp_path / "out.parquet").schema.types == empty.schema.types
+
+
+def test_other_types_become_text(tmp_path):
+    table = pa.table(
+        {
+            "category": pa.array(["a", None, "b,c"]).dictionary_encode(),
+            "when": pa.array([0, None, 86_400_000], pa.timestamp("ms")),
+            "x": [0.5, 1.5, None],
+        }
+    )
+    pq.write_table(table, tmp_path / "in.parquet")
+    rewrite(tmp_path / "in.parquet", tmp_path / "out.csv", (2,), np.zeros((3, 1)), np.zeros((3, 1), dtype=bool))
+    assert (tmp_path / "out.csv").read_text() == (
+        'category,when,x\na,1970-01-01 00:00:00.000,0.5\n,,1.5\n"b,c",1970-01-02 00:00:00.000,\n'
+    )
