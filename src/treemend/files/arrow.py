@@ -93,8 +93,11 @@ class ArrowFile(Source):
 class ArrowWriter:
     """A Parquet or Feather file being written; fields and metadata of a schema that is given are kept."""
 
-    def __init__(self, file: BinaryIO, family: str, folder: Path, given: Any = None) -> None:
+    def __init__(
+        self, file: BinaryIO, family: str, folder: Path, given: Any = None, *, keep_integers: bool = True
+    ) -> None:
         self._file, self._family, self._folder, self._given = file, family, folder, given
+        self._keep_integers = keep_integers
         self._writer: Any = None
         self._spool: Any = None
         self._integers: dict[int, Any] = {}
@@ -106,7 +109,7 @@ class ArrowWriter:
     def write(self, batch: Batch, filled: NDArray[np.float64], mask: NDArray[np.bool_]) -> None:
         """Write the rows, with replaced values in the chosen columns."""
         columns = [column.combine_chunks() for column in batch.table.columns]
-        if self._writer is None:
+        if self._writer is None and self._keep_integers:
             self._integers = {column: columns[column].type for column in batch.columns if _is_integer(columns[column])}
             if self._integers:
                 self._spool = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115

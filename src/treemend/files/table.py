@@ -280,7 +280,13 @@ def _kept_input() -> Callable[[], BinaryIO]:
 
 
 def open_writer(
-    path: str, file: BinaryIO, *, like: FileTable | None = None, named: bool = True, delimiter: str | None = None
+    path: str,
+    file: BinaryIO,
+    *,
+    like: FileTable | None = None,
+    named: bool = True,
+    delimiter: str | None = None,
+    keep_integers: bool = True,
 ) -> Writer:
     """Return a writer of the format that the path tells, into a file that the caller closes.
 
@@ -299,7 +305,7 @@ def open_writer(
         return CsvWriter(file, kind.compression, delimiter, names if header is None else header)
     if kind.family in ("parquet", "feather"):
         schema = first.schema if isinstance(first, ArrowFile) else None
-        return ArrowWriter(file, kind.family, Path(path).absolute().parent, schema)
+        return ArrowWriter(file, kind.family, Path(path).absolute().parent, schema, keep_integers=keep_integers)
     return NpyWriter(file) if kind.family == "npy" else NpzWriter(file)
 
 
