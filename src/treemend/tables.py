@@ -121,6 +121,7 @@ def attributes_only(table: Any, passthrough: Sequence[Any]) -> Any:
 
 def count_rows(table: Any) -> int:
     """Return the number of rows of a table of any kind."""
+    _refuse_unread(table)
     return int(_frame(table).shape[0]) if is_into_dataframe(table) else len(table)
 
 
