@@ -14,7 +14,7 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
-from narwhals.dependencies import is_dask_dataframe, is_into_dataframe
+from narwhals.dependencies import is_dask_dataframe, is_into_dataframe, is_pyarrow_table
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array
 
@@ -183,7 +183,7 @@ def _read_frame(given: Any, passthrough: Sequence[Any], all_there: bool, least_c
 
 def _frame(table: Any) -> Any:
     """Return a data frame behind narwhals; its columns have different names."""
-    names = getattr(table, "column_names", None) or list(table.columns)
+    names = table.column_names if is_pyarrow_table(table) else list(table.columns)
     try:
         doubled = [name for name, count in Counter(names).items() if count > 1]
     except TypeError as error:
