@@ -28,10 +28,12 @@ __all__ = [
     "check_not_infinite",
     "check_range",
     "columns_difference",
+    "count_rows",
     "describe_cells",
     "integer_to_rounding",
     "integers_fit",
     "read_table",
+    "take_rows",
     "shortened",
 ]
 
@@ -115,6 +117,17 @@ def attributes_only(table: Any, passthrough: Sequence[Any]) -> Any:
         return table
     frame = _frame(table)
     return frame.drop(*_there(frame, passthrough)).to_native()
+
+
+def count_rows(table: Any) -> int:
+    """Return the number of rows of a table of any kind."""
+    _refuse_unread(table)
+    return int(_frame(table).shape[0]) if is_into_dataframe(table) else len(table)
+
+
+def take_rows(table: Any, rows: NDArray[np.int64]) -> Any:
+    """Return some rows of a table, as a table of the same kind."""
+    return _frame(table)[rows.tolist()].to_native() if is_into_dataframe(table) else np.asarray(table)[rows]
 
 
 def read_table(

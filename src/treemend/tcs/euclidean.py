@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from treemend.tcs.exact import n_folds, relative_errors, round_up, smallest_of_folds, sort_values
+from treemend.tcs.exact import kth_smallest, n_folds, relative_errors, round_up, smallest_of_folds
 from treemend.tcs.tree import AttributeTree
 
 __all__ = ["EuclideanScan", "Fours", "build_fours"]
@@ -245,7 +245,8 @@ def euclidean_radii(
     smallest = np.empty((n_neighbors + 1, folded.shape[2]), dtype=np.float32)
     listed = np.empty(folds * n_lanes + 1, dtype=np.int64)
     opened = np.empty(n_blocks * n_lanes + 1, dtype=np.int64)
-    nearest = np.empty(n_blocks * n_lanes * ROWS_IN_CELL + 1)
+    found = np.empty(n_blocks * n_lanes * ROWS_IN_CELL + 1)
+    nearest = np.empty(n_neighbors)
     for r in range(len(radii)):
         own = left_out[r]
         own_cell, own_place = own // LANES * CELLS + own % CELLS, own % LANES // CELLS
@@ -283,7 +284,6 @@ def euclidean_radii(
                 if cell == own_cell and own >= 0:
                     squares[own_place] = np.inf
                 for i in range(len(squares)):
-                    nearest[count] = squares[i]
+                    found[count] = squares[i]
                     count += squares[i] <= farthest
-            sort_values(nearest, count)
-            radii[r, node] = math.sqrt(nearest[n_neighbors - 1])
+            radii[r, node] = math.sqrt(kth_smallest(found, count, n_neighbors, nearest))

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from treemend.tcs.tree import AttributeTree
 
 __all__ = [
+    "kth_smallest",
     "n_folds",
     "n_kept",
     "nearest_at_node",
     "relative_errors",
     "round_up",
     "smallest_of_folds",
-    "sort_values",
     "squared_distance",
 ]
 
@@ -68,6 +68,22 @@ def sort_values(values: NDArray[np.float64], count: int) -> None:
                 place -= gap
             values[place] = value
         gap //= 3
+
+
+@njit(cache=True, nogil=True)
+def kth_smallest(values: NDArray[np.float64], count: int, k: int, scratch: NDArray[np.float64]) -> float:
+    """Return the k-th smallest, counted from 1, of the first ``count`` values; ``scratch`` takes k numbers."""
+    for place in range(k):
+        scratch[place] = np.inf
+    for i in range(count):
+        value = values[i]
+        if value < scratch[k - 1]:
+            place = k - 1
+            while place > 0 and scratch[place - 1] > value:
+                scratch[place] = scratch[place - 1]
+                place -= 1
+            scratch[place] = value
+    return scratch[k - 1]
 
 
 @njit(cache=True, nogil=True)

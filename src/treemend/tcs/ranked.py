@@ -18,7 +18,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from treemend.tcs.exact import n_folds, relative_errors, round_up, smallest_of_folds, sort_values, squared_distance
+from treemend.tcs.exact import kth_smallest, n_folds, relative_errors, round_up, smallest_of_folds, squared_distance
 from treemend.tcs.tree import AttributeTree
 
 __all__ = ["Network", "RankedScan", "build_network"]
@@ -413,7 +413,8 @@ def ranked_radii(
     squares = np.empty(reference.shape[1])
     listed = np.empty(folds * n_lanes + 1, dtype=np.int64)
     numbers = np.empty(n_blocks * n_lanes + 1, dtype=np.int64)
-    roots, sorted_roots = np.empty(n_blocks * n_lanes + 1), np.empty(n_blocks * n_lanes + 1)
+    found = np.empty(n_blocks * n_lanes + 1)
+    nearest = np.empty(n_neighbors)
     for r in range(len(rows)):
         rank = n_neighbors + (left_out[r] >= 0)
         smallest_of_folds(estimates[r], folded, smallest, rank)
@@ -435,24 +436,22 @@ def ranked_radii(
                 for block in range(listed[k] // n_lanes, n_blocks, folds):
                     number = block * n_lanes + lane
                     numbers[count] = number
-                    roots[count] = estimates[r, block, node, lane]
-                    count += (roots[count] <= bound) & (number != left_out[r])
-            for k in range(count):
-                roots[k] = sorted_roots[k] = math.sqrt(roots[k])
-            sort_values(sorted_roots, count)
-            radius = sorted_roots[n_neighbors - 1]
+                    found[count] = estimates[r, block, node, lane]
+                    count += (found[count] <= bound) & (number != left_out[r])
+            radius = math.sqrt(kth_smallest(found, count, n_neighbors, nearest))
             if error > 0:
                 # The K-th distance lies between these two, and so does the distance of the row that has it.
                 low, high = radius * near - error, radius * far + error
+                below = (max(0.0, low - error) / far) ** 2 * (1 - 1e-12)
+                above = ((high + error) / near) ** 2 * (1 + 1e-12)
                 n_below, n_open = 0, 0
                 for k in range(count):
-                    if roots[k] * far + error < low:
+                    if found[k] < below:
                         n_below += 1
-                    elif roots[k] * near - error <= high and numbers[k] < len(reference):
-                        sorted_roots[n_open] = squared_distance(
+                    elif found[k] <= above and numbers[k] < len(reference):
+                        found[n_open] = squared_distance(
                             reference, numbers[k], rows[r], start[node], stop[node], kept[node], squares
                         )
                         n_open += 1
-                sort_values(sorted_roots, n_open)
-                radius = math.sqrt(sorted_roots[n_neighbors - 1 - n_below])
+                radius = math.sqrt(kth_smallest(found, n_open, n_neighbors - n_below, nearest))
             radii[r, node] = radius
