@@ -49,6 +49,7 @@ def test_pandas_keeps_index_dtypes_and_odd_names():
     rebuilt = table.rebuilt(np.zeros((2, 3)), np.zeros((2, 3), dtype=bool))
     assert list(rebuilt.columns) == list(frame.columns)
     assert list(rebuilt.index) == [7, 3]
+    assert read_table(pd.DataFrame(VALUES, columns=["column_names", "columns", "shape"])).values.shape == (2, 3)
     assert [str(dtype) for dtype in rebuilt.dtypes] == ["float32", "int64", "bool"]
     assert rebuilt[("a", 1)].tolist() == frame[("a", 1)].tolist()
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
-from narwhals.dependencies import is_dask_dataframe, is_into_dataframe
+from narwhals.dependencies import is_dask_dataframe, is_into_dataframe, is_pyarrow_table
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array
 
@@ -24,6 +24,7 @@ __all__ = [
     "LARGEST_EXACT",
     "Table",
     "attributes_only",
+    "check_exact_integers",
     "check_finite",
     "check_not_infinite",
     "check_range",
@@ -170,7 +171,7 @@ def read_table(
     except ValueError as error:
         raise InputError(str(error)) from None
     _check_size(array.shape, least_columns)
-    _check_exact_integers(array)
+    check_exact_integers(array, "The array", "Divide or shift them first, or leave such columns (ids?) out")
     return Table(values=np.array(array, dtype=np.float64, order="C"), names=None, given=array)
 
 
@@ -196,14 +197,15 @@ def _read_frame(given: Any, passthrough: Sequence[Any], all_there: bool, least_c
     for position, name in enumerate(frame.columns):
         column = frame.get_column(name)
         if column.dtype.is_integer():
-            _check_exact_integers(column.drop_nulls().to_numpy())
+            integers = column.drop_nulls().to_numpy()
+            check_exact_integers(integers, f"Column {name!r}", "Divide or shift them first, or name it in passthrough")
         values[:, position] = _as_float(column).to_numpy()
     return Table(values=values, names=tuple(str(name) for name in frame.columns), given=given, passthrough=there)
 
 
 def _frame(table: Any) -> Any:
     """Return a data frame behind narwhals; its columns have different names."""
-    names = getattr(table, "column_names", None) or list(table.columns)
+    names = table.column_names if is_pyarrow_table(table) else list(table.columns)
     try:
         doubled = [name for name, count in Counter(names).items() if count > 1]
     except TypeError as error:
@@ -301,13 +303,12 @@ def _replace_columns(frame: Any, columns: list[Any]) -> Any:
     return frame.with_columns(*columns).to_native()
 
 
-def _check_exact_integers(array: NDArray[Any]) -> None:
-    if not np.issubdtype(array.dtype, np.integer) or array.size == 0:
-        return
-    if int(array.max()) > LARGEST_EXACT or int(array.min()) < -LARGEST_EXACT:
+def check_exact_integers(array: NDArray[Any], what: str, remedy: str) -> None:
+    """Refuse integers that a float64 cannot hold; anything else passes."""
+    if array.dtype.kind in "iu" and array.size and max(int(array.max()), -int(array.min())) > LARGEST_EXACT:
         raise InputError(
-            "Integers beyond 2**53 lose digits as 64-bit floats, and rows must come back as they were: got values from "
-            f"{int(array.min())} to {int(array.max())}. Divide or shift them first, or leave such columns (ids?) out."
+            f"{what} holds integers beyond 2**53, which lose digits as 64-bit floats: from {int(array.min())} to "
+            f"{int(array.max())}. {remedy}."
         )
 
 

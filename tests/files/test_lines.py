@@ -91,7 +91,7 @@ def test_what_pyarrow_refuses_is_cut_in_python(too_few, monkeypatch):
             return expected.slice(1)
         raise pa.ArrowInvalid
 
-    monkeypatch.setattr(Lines, "_cut", refuse)
+    monkeypatch.setattr(Lines, "_parse", refuse)
     assert lines.table().equals(expected)
     assert lines.table((1,), as_text=True).to_pydict() == {"y": ["a", 'b "c"\nd', "\ufffd"]}
     assert lines.floats((0,), []) is None

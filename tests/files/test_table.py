@@ -339,3 +339,11 @@ def test_other_types_become_text(tmp_path):
     assert (tmp_path / "out.csv").read_text() == (
         'category,when,x\na,1970-01-01 00:00:00.000,0.5\n,,1.5\n"b,c",1970-01-02 00:00:00.000,\n'
     )
+
+
+def test_missing_flags_and_integers_are_nan(tmp_path):
+    table = pa.table({"flag": [True, None, False], "n": [1, None, 3], "none": pa.nulls(3), "x": [None, 0.5, 1.5]})
+    pq.write_table(table, tmp_path / "a.parquet")
+    (batch,) = open_table([str(tmp_path / "a.parquet")]).batches((0, 1, 2, 3))
+    expected = [[1, 1, np.nan, np.nan], [np.nan, np.nan, np.nan, 0.5], [0, 3, np.nan, 1.5]]
+    assert np.array_equal(batch.values, expected, equal_nan=True)

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from pyarrow import ipc, parquet
 
 from treemend.exceptions import InputError
-from treemend.files.batch import Batch, Source, batch_length, float_column
+from treemend.files.batch import Batch, Source, batch_length
 from treemend.files.recognition import Sample, is_numeric, sample_length
-from treemend.tables import integers_fit
+from treemend.tables import check_exact_integers, integers_fit
 
 __all__ = ["ArrowFile", "ArrowWriter"]
 
@@ -58,8 +58,11 @@ class ArrowFile(Source):
         for n_groups, table in self._tables(batch_length(len(self.names)), list(range(self._n_groups))):
             values = np.empty((len(table), len(columns)))
             for position, column in enumerate(columns):
-                what = f"{self.label}, column {self.names[column]!r}"
-                values[:, position] = float_column(table.column(column), what)
+                given = table.column(column)
+                if pa.types.is_integer(given.type):
+                    what = f"{self.label}, column {self.names[column]!r}"
+                    check_exact_integers(given.drop_null().to_numpy(), what, "Keep it out with --passthrough")
+                values[:, position] = given.to_numpy()
             begin, first = first, first + len(table)
             done = n_groups / self._n_groups if self.n_rows is None else first / self.n_rows
             yield Batch(values, columns, partial(self.place, begin), done, native=table)

@@ -93,7 +93,7 @@ class CsvFile(Source):
         self._stream = (reader, head[begin:]) if once else None
         self._first_line = 1 + len(line_ends(self.preamble))
         self.numbers = NumberFormat()
-        self._head, _ = self._cut(head[begin:], self._first_line, ended=ended)
+        self._head, _ = self._split(head[begin:], self._first_line, ended=ended)
         self.numbers = self._number_format(options)
         self._head = replace(self._head, numbers=self.numbers)
         words = self.numbers.missing
@@ -140,7 +140,7 @@ class CsvFile(Source):
             while not ended:
                 more = reader.read(BLOCK_BYTES)
                 ended = len(more) < BLOCK_BYTES
-                lines, rest = self._cut(rest + more, first_line, ended=ended)
+                lines, rest = self._split(rest + more, first_line, ended=ended)
                 if len(lines) or (ended and not any_rows):
                     any_rows = True
                     first_line += len(line_ends(lines.data))
@@ -149,7 +149,7 @@ class CsvFile(Source):
         finally:
             reader.close()
 
-    def _cut(self, data: bytes, first_line: int, *, ended: bool) -> tuple[Lines, bytes]:
+    def _split(self, data: bytes, first_line: int, *, ended: bool) -> tuple[Lines, bytes]:
         """Cut complete records off, all but the last: blank lines that belong to it may follow."""
         starts, end = record_starts(data, self.delimiter, last=ended, blank_is_record=len(self.names) == 1)
         rest = data[end:]

@@ -90,7 +90,7 @@ class Lines:
     def floats(self, columns: tuple[int, ...], missing: list[str]) -> NDArray[np.float64] | None:
         """Return columns of plain numbers; None if there is anything else in them."""
         try:
-            table = self._cut(columns, pa.float64(), missing)
+            table = self._parse(columns, pa.float64(), missing)
         except pa.ArrowInvalid:
             return None
         if len(table) != len(self):
@@ -107,7 +107,7 @@ class Lines:
         """
         columns = tuple(range(len(self.names))) if columns is None else columns
         try:
-            table = self._cut(columns, pa.binary(), [])
+            table = self._parse(columns, pa.binary(), [])
         except pa.ArrowInvalid:
             table = None
         if table is None or len(table) != len(self):
@@ -117,7 +117,7 @@ class Lines:
         texts = [_as_text(column.combine_chunks(), always=as_text) for column in table.columns]
         return pa.Table.from_arrays(texts, [self.names[column] for column in columns])
 
-    def _cut(self, columns: tuple[int, ...], kind: Any, missing: list[str]) -> Any:
+    def _parse(self, columns: tuple[int, ...], kind: Any, missing: list[str]) -> Any:
         numbers = [str(column) for column in range(len(self.names))]
         wanted = [numbers[column] for column in columns]
         if not wanted or not len(self):

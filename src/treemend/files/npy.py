@@ -18,7 +18,7 @@ from treemend.exceptions import InputError
 from treemend.files.batch import Batch, Source, batch_length
 from treemend.files.lines import Lines
 from treemend.files.recognition import Sample, is_numeric, sample_length
-from treemend.tables import LARGEST_EXACT, shortened
+from treemend.tables import check_exact_integers, shortened
 
 __all__ = ["NpyFile", "NpyWriter", "NpzWriter"]
 
@@ -53,10 +53,7 @@ class NpyFile(Source):
         length = batch_length(len(self.names))
         for first in range(0, max(1, len(self._rows)), length):
             rows = np.ascontiguousarray(self._rows[first : first + length])
-            if rows.dtype.kind in "iu" and rows.size and max(int(rows.max()), -int(rows.min())) > LARGEST_EXACT:
-                raise InputError(
-                    f"{self.label} holds integers beyond 2**53, which lose digits as 64-bit floats. Convert it first."
-                )
+            check_exact_integers(rows, self.label, "Convert it first")
             done = min(1.0, (first + length) / max(1, len(self._rows)))
             values = rows[:, list(columns)].astype(np.float64)
             yield Batch(values, columns, partial(self.place, first), done, native=self._table(rows))
