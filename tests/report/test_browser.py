@@ -11,6 +11,8 @@ from tests.report.examples import NASTY, nothing_found, some_findings
 
 from treemend.report import KINDS, Findings, Rule, as_json, findings_table, summarise, write_html
 
+pytestmark = pytest.mark.slow
+
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 QUIET = (
     "--no-sandbox",
