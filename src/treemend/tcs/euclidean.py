@@ -5,6 +5,7 @@ go through each block together. Only minima are kept: of the 8 reference rows th
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
@@ -13,6 +14,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from treemend.tcs.exact import kth_smallest, n_folds, relative_errors, round_up, smallest_of_folds
+from treemend.tcs.label import count_in_cells, first_share
 from treemend.tcs.tree import AttributeTree
 
 __all__ = ["EuclideanScan", "Fours", "build_fours"]
@@ -117,43 +119,76 @@ class EuclideanScan:
         """Return exact K-th radii, rows x nodes; ``errors`` of estimates are also rows x nodes."""
         tree, fours, n_blocks = self.tree, self.fours, len(self.blocks)
         radii = np.empty(errors.shape)
-        exact, centred = (self._in_fours(values) for values in (rows, rows - self.centre))
-        together = centred.reshape(len(centred) // 4, 4, -1, 4).transpose(0, 2, 1, 3).astype(np.float32)
-        together = np.ascontiguousarray(together).reshape(len(together), -1, 16)
-        sums = np.zeros((int(fours.slot.max()) + 1, 4 * LANES), dtype=np.float32)
-        minima = np.empty((4, n_blocks, tree.n_nodes, CELLS), dtype=np.float32)
         folded = np.zeros((n_folds(n_blocks, CELLS, n_neighbors), CELLS, round_up(tree.n_nodes)), dtype=np.float32)
-        squares = np.empty(ROWS_IN_CELL)
-        for number, four_rows in enumerate(together):
-            part = slice(4 * number, min(4 * number + 4, len(rows)))
-            euclidean_minima(
-                self.blocks,
-                four_rows,
-                fours.order,
-                fours.slot,
-                fours.begin,
-                fours.end,
-                tree.left,
-                LANES,
-                CELLS,
-                sums,
-                minima,
-            )
+        for part, exact, minima in self._minima(rows, n_blocks):
             euclidean_radii(
                 minima,
                 folded,
                 self.cells,
-                exact[part],
+                exact,
                 left_out[part],
                 fours.begin,
                 fours.end,
                 relative_errors(tree),
                 errors[part],
                 n_neighbors,
-                squares,
+                np.empty(ROWS_IN_CELL),
                 radii[part],
             )
         return radii
+
+    def labels(
+        self,
+        rows: NDArray[np.float64],
+        n_neighbors: int,
+        inner: NDArray[np.float32],
+        outer: NDArray[np.float32],  # noqa: ARG002 - as for RankedScan, and doubts are measured at once here
+        squares: NDArray[np.float64],
+    ) -> NDArray[np.bool_]:
+        """Return whether fewer than K reference rows are within the limits, rows x nodes; see `label`."""
+        labels = np.empty(inner.shape, dtype=np.bool_)
+        n_blocks = min(first_share(len(self.cells) * ROWS_IN_CELL, LANES), len(self.blocks))
+        for part, exact, minima in self._minima(rows, n_blocks):
+            count_in_cells(
+                minima,
+                self.cells,
+                exact,
+                self.fours.begin,
+                self.fours.end,
+                inner[part],
+                squares,
+                n_neighbors,
+                np.empty(ROWS_IN_CELL),
+                labels[part],
+            )
+        return labels
+
+    def _minima(
+        self, rows: NDArray[np.float64], n_blocks: int
+    ) -> Iterator[tuple[slice, NDArray[np.float64], NDArray[np.float32]]]:
+        """Yield four rows at a time, with columns in fours, and the smallest estimates of the first blocks' cells."""
+        fours = self.fours
+        exact, centred = (self._in_fours(values) for values in (rows, rows - self.centre))
+        together = centred.reshape(len(centred) // 4, 4, -1, 4).transpose(0, 2, 1, 3).astype(np.float32)
+        together = np.ascontiguousarray(together).reshape(len(together), -1, 16)
+        sums = np.zeros((int(fours.slot.max()) + 1, 4 * LANES), dtype=np.float32)
+        minima = np.empty((4, n_blocks, self.tree.n_nodes, CELLS), dtype=np.float32)
+        for number, four_rows in enumerate(together):
+            part = slice(4 * number, min(4 * number + 4, len(rows)))
+            euclidean_minima(
+                self.blocks[:n_blocks],
+                four_rows,
+                fours.order,
+                fours.slot,
+                fours.begin,
+                fours.end,
+                self.tree.left,
+                LANES,
+                CELLS,
+                sums,
+                minima,
+            )
+            yield part, exact[part], minima
 
     def _in_fours(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
         """Put columns into fours, and add rows up to a multiple of four."""

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treemend.tcs.euclidean import EuclideanScan
-from treemend.tcs.exact import n_kept, nearest_at_node
+from treemend.tcs.exact import n_kept, nearest_at_node, relative_errors
+from treemend.tcs.label import largest_squares
 from treemend.tcs.observed import nearest_observed
 from treemend.tcs.ranked import RankedScan
 from treemend.tcs.tree import AttributeTree
@@ -171,7 +172,24 @@ class NodeIndex:
         n_jobs : int, optional
             Number of threads.
         """
-        return self.radii(rows, n_neighbors, n_jobs=n_jobs) > limits
+        labels = np.empty((len(rows), self.tree.n_nodes), dtype=np.bool_)
+        scaled, within = self._scaled(rows), np.ldexp(limits, -self.exponent)
+        squares = largest_squares(within)
+        missing = np.isnan(rows).any(axis=1)
+        complete = np.flatnonzero(~missing)
+        relative = relative_errors(self.tree)
+
+        def task(part: slice) -> None:
+            at = complete[part]
+            errors = self._errors(scaled[at])
+            sure = np.where(within > errors, (within - errors) ** 2 / (1 + relative) ** 2 * (1 - 1e-12), -1)
+            possible = np.where(within >= 0, (within + errors) ** 2 / (1 - relative) ** 2 * (1 + 1e-12), -1)
+            inner, outer = (_rounded_down(np.where(errors == 0, squares, bound)) for bound in (sure, possible))
+            labels[at] = self.scan.labels(scaled[at], n_neighbors, inner, outer, squares)
+
+        for_chunks(task, len(complete), self._work(), n_jobs)
+        labels[missing] = self.radii(rows[missing], n_neighbors, n_jobs=n_jobs) > limits
+        return labels
 
     def neighbors(
         self,
@@ -242,6 +260,13 @@ def _grid(centred: NDArray[np.float64]) -> float:
             return unit
         unit /= 2
     return 0.0
+
+
+def _rounded_down(values: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Return the largest float32 not above each value: a float32 is below one exactly if it is below the other."""
+    with np.errstate(over="ignore"):
+        rounded = values.astype(np.float32)
+    return np.where(rounded > values, np.nextafter(rounded, np.float32(-np.inf)), rounded)
 
 
 def _own_numbers(rows: NDArray[np.float64], left_out: NDArray[np.int64] | None) -> NDArray[np.int64]:

@@ -11,6 +11,7 @@ every block, subtree by subtree, so that the wires stay in the processor's first
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
@@ -19,6 +20,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from treemend.tcs.exact import kth_smallest, n_folds, relative_errors, round_up, smallest_of_folds, squared_distance
+from treemend.tcs.label import count_witnesses, first_share
 from treemend.tcs.tree import AttributeTree
 
 __all__ = ["Network", "RankedScan", "build_network"]
@@ -55,6 +57,18 @@ class Network:
     passes: NDArray[np.int64]
     weights: NDArray[np.float32]
     node_at: NDArray[np.int64]
+
+    def passes_of(self, node: int) -> NDArray[np.int64]:
+        """Return the passes without which the sums of one node cannot be taken."""
+        if node == 0:
+            return self.passes
+        n_wires = self.weights.shape[1]
+        place = int(np.flatnonzero(self.node_at == node)[0])
+        width = n_wires >> (place.bit_length() - 1)
+        begin = place * width - n_wires
+        if width < 4:
+            return np.array([(NARROW, begin // 2 * 2, begin // 2 * 2 + 2, 1, 0)])
+        return np.array(_sorting_passes(begin, begin + width))
 
 
 def build_network(tree: AttributeTree, kept: NDArray[np.int64]) -> Network:
@@ -147,27 +161,10 @@ class RankedScan:
         self, rows: NDArray[np.float64], left_out: NDArray[np.int64], n_neighbors: int, errors: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """Return exact K-th radii, rows x nodes; ``errors`` of estimates are also rows x nodes."""
-        tree, network, n_blocks = self.tree, self.network, len(self.blocks)
+        tree, n_blocks = self.tree, len(self.blocks)
         radii = np.empty(errors.shape)
-        on_wires = np.zeros((len(rows), network.weights.shape[1]), dtype=np.float32)
-        on_wires[:, network.wire] = rows - self.centre
-        wires = np.zeros(network.weights.shape[1] * LANES, dtype=np.float32)
-        together = max(1, ESTIMATES_TOGETHER // (n_blocks * LANES * tree.n_nodes))
-        estimates = np.zeros((min(together, len(rows)), n_blocks, tree.n_nodes + 1, LANES), dtype=np.float32)
         folded = np.zeros((n_folds(n_blocks, LANES, n_neighbors), LANES, round_up(tree.n_nodes + 1)), dtype=np.float32)
-        for first in range(0, len(rows), together):
-            part = slice(first, first + together)
-            ranked_estimates(
-                self.blocks,
-                on_wires[part],
-                network.passes,
-                network.weights,
-                network.node_at,
-                LANES,
-                wires,
-                wires.reshape(-1, 8 * LANES),
-                estimates,
-            )
+        for part, estimates in self._estimates(rows, self.blocks, self.network.passes, self.network.node_at):
             ranked_radii(
                 estimates,
                 folded,
@@ -183,6 +180,79 @@ class RankedScan:
                 radii[part],
             )
         return radii
+
+    def labels(
+        self,
+        rows: NDArray[np.float64],
+        n_neighbors: int,
+        inner: NDArray[np.float32],
+        outer: NDArray[np.float32],
+        squares: NDArray[np.float64],
+    ) -> NDArray[np.bool_]:
+        """Return whether fewer than K reference rows are within the limits, rows x nodes; see `label`."""
+        tree, network = self.tree, self.network
+        counts = np.zeros(inner.shape, dtype=np.int64)
+
+        def count(at: NDArray[np.intp], blocks: slice, passes: NDArray[np.int64], nodes: NDArray[np.int64]) -> None:
+            node_at = network.node_at
+            if len(nodes) < tree.n_nodes:
+                node_at = np.where(node_at == nodes[0], 0, 1)
+            found = counts[at]
+            for part, estimates in self._estimates(rows[at], self.blocks[blocks], passes, node_at):
+                count_witnesses(
+                    estimates,
+                    blocks.start * LANES,
+                    self.reference,
+                    rows[at[part]],
+                    nodes,
+                    tree.start,
+                    tree.stop,
+                    self.kept,
+                    inner[at[part]],
+                    outer[at[part]],
+                    squares,
+                    n_neighbors,
+                    found[part],
+                )
+            counts[at] = found
+
+        n_first = first_share(len(self.reference), LANES)
+        count(np.arange(len(rows)), slice(0, n_first), network.passes, np.arange(tree.n_nodes))
+        for blocks in (slice(n_first, 4 * n_first), slice(4 * n_first, len(self.blocks))):
+            for node in np.flatnonzero(np.any(counts < n_neighbors, axis=0)):
+                if blocks.start < len(self.blocks):
+                    at = np.flatnonzero(counts[:, node] < n_neighbors)
+                    count(at, blocks, network.passes_of(node), np.array([node]))
+        return counts < n_neighbors
+
+    def _estimates(
+        self,
+        rows: NDArray[np.float64],
+        blocks: NDArray[np.float32],
+        passes: NDArray[np.int64],
+        node_at: NDArray[np.int64],
+    ) -> Iterator[tuple[slice, NDArray[np.float32]]]:
+        """Yield estimates of some rows at a time, rows x blocks x columns x LANES."""
+        network, n_columns = self.network, int(node_at.max()) + 1
+        on_wires = np.zeros((len(rows), network.weights.shape[1]), dtype=np.float32)
+        on_wires[:, network.wire] = rows - self.centre
+        wires = np.zeros(network.weights.shape[1] * LANES, dtype=np.float32)
+        together = max(1, min(len(rows), ESTIMATES_TOGETHER // (len(blocks) * n_columns * LANES)))
+        estimates = np.zeros((together, len(blocks), n_columns, LANES), dtype=np.float32)
+        for first in range(0, len(rows), together):
+            part = slice(first, first + together)
+            ranked_estimates(
+                blocks,
+                on_wires[part],
+                passes,
+                network.weights,
+                node_at,
+                LANES,
+                wires,
+                wires.reshape(-1, 8 * LANES),
+                estimates,
+            )
+            yield part, estimates
 
 
 @njit(forceinline=True)
