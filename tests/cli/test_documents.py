@@ -3,6 +3,7 @@
 import shlex
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from tests.cli.conftest import NAMES
@@ -23,6 +24,10 @@ def test_commands_of_a_page(page, folder, treemend, frames):
     table = pd.concat([frames[1][NAMES], frames[0]], ignore_index=True)
     table.insert(0, "time", times)
     table["remark"] = "ok"
+    # More rows than clean files have, and fewer than half of them.
+    noise = np.random.default_rng(1)
+    for row in range(8):
+        table.loc[row, NAMES[row : row + 6]] = noise.uniform(-2, 2, 6)
     table.to_csv("table.csv", index=False)
     table[:20].to_csv("suspect.csv", index=False, sep=";")
     table[:20].to_csv("export.csv", index=False, sep=";", decimal=",")
