@@ -566,8 +566,8 @@ def find_rows(
             odds, form = _search(
                 mix, law, rules, state, r, q, away, chosen[:count], donors[:n_donors], u[i], whole, kind, start, space, labels
             )
-            if odds > answers.odds[i]:
-                n_out, runs = count_runs(labels, rules.joined, -1)
+            n_out, runs = count_runs(labels, rules.joined, -1)
+            if odds > answers.odds[i] and n_out > 0:
                 answers.odds[i], answers.evidence[i] = odds, odds - rules.prior[n_out, runs]
                 answers.rest[i] = form
                 for j in range(d):
