@@ -40,6 +40,8 @@ Booleans = NDArray[np.bool_]
 # Greedy cells of a row that is not declared yet; more do not change the verdict, only cost time.
 SINGLE_STEPS = 40
 ROUNDS = 10
+# A run of equal values that is so far out, in slopes beyond the edge of its tail, is stuck whatever else may be odd.
+SURELY_STUCK = 3.0
 NO_EVIDENCE = -1e3
 
 
@@ -263,6 +265,8 @@ def find_sets(
     found = Found(np.zeros((n, d), bool), np.full((n, d), -1, np.int8), np.zeros(n, bool), np.zeros(n))
     chosen = np.flatnonzero(declared)
     leading = detector.tails.leading(evidence.values)
+    surely = (evidence.values - detector.tails.edge)[:, STUCK] > SURELY_STUCK * detector.tails.slope[STUCK]
+    leading[surely] = STUCK
     for observed, members in patterns(rows[chosen]):
         members = chosen[members]
         place = np.flatnonzero(observed)
@@ -286,7 +290,7 @@ def find_sets(
 def first_odds(evidence: Floats, leading: Integers, starts: Booleans, rules: Rules) -> Floats:
     """Return the log odds (n, 5) of each start, -inf for those that are not tried.
 
-    The stuck run alone is tried where it is the oddest thing, else all others.
+    The stuck run alone is tried where it is sure or the oddest thing, else all others.
     """
     odds = evidence - rules.extra
     size = starts.sum(axis=2)

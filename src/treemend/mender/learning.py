@@ -144,9 +144,7 @@ def take_evidence(evidence: Evidence, rows: Any) -> Evidence:
     return Evidence(*(getattr(evidence, field.name)[rows] for field in fields(Evidence)))
 
 
-def _uncalibrated(
-    values: Floats, layout: Layout, columns: Columns, density: Density, component: Integers
-) -> Detector:
+def _uncalibrated(values: Floats, layout: Layout, columns: Columns, density: Density, component: Integers) -> Detector:
     """Return a detector whose prices, tails and thresholds are not known yet."""
     n_components = len(density.log_weight)
     return Detector(

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treemend.mender.compiled import kernel
-from treemend.mender.evidence import FOREIGN, NOISE, SHIFT, SHIFTED, SINGLE, STUCK
+from treemend.mender.evidence import FOREIGN, NOISE, SHIFT, SHIFTED, SINGLE
 from treemend.mender.swept import (
     FAR_BEHIND,
     Law,
@@ -383,7 +383,9 @@ def _likely(mix: Mixture, law: Law, r: Floats, q: Floats, m: int, space: Space, 
         if m > 0:
             prefix_forms(mix.precision[k], 1.0, r[k], space.order, m, space.upper, space.forms)
             form, half = space.forms[0, m - 1], space.forms[1, m - 1]
-        terms[k] = student(mix.log_weight[k] + law.constants[d - m] + mix.log_det[k] - half, d - m, q[k] - form, law.tail)
+        terms[k] = student(
+            mix.log_weight[k] + law.constants[d - m] + mix.log_det[k] - half, d - m, q[k] - form, law.tail
+        )
         top = max(top, terms[k])
     count = 0
     for k in range(n_components):
@@ -564,7 +566,21 @@ def find_rows(
                 out[j] = False
             state = State(matrices[:count], part_r[:count], part_q[:count], part_ld[:count], part_weight[:count], out)
             odds, form = _search(
-                mix, law, rules, state, r, q, away, chosen[:count], donors[:n_donors], u[i], whole, kind, start, space, labels
+                mix,
+                law,
+                rules,
+                state,
+                r,
+                q,
+                away,
+                chosen[:count],
+                donors[:n_donors],
+                u[i],
+                whole,
+                kind,
+                start,
+                space,
+                labels,
             )
             n_out, runs = count_runs(labels, rules.joined, -1)
             if odds > answers.odds[i] and n_out > 0:
