@@ -136,7 +136,8 @@ def from_reference(case: Case, filler: Filler) -> dict[str, list[float]]:
         gaps = _gaps(pattern, case.true.shape)
         holed = np.where(gaps, np.nan, case.true)
         filled = [filler.fill(holed).values]
-        filled += [_transform(peer, case.reference, holed) for peer in _peers()]
+        together = np.vstack([case.reference, holed])
+        filled += [_transform(peer, together)[len(case.reference) :] for peer in _peers()]
         found[pattern] = _relative_errors(case.true, gaps, case.reference.mean(axis=0), filled)
     return found
 
@@ -149,7 +150,7 @@ def from_one_table(case: Case, filler: Filler) -> dict[str, list[float]]:
         gaps = _gaps(pattern, table.shape)
         holed = np.where(gaps, np.nan, table)
         learnt = type(filler).fit(holed)
-        filled = [learnt.fill(holed).values, *(_transform(peer, holed, holed) for peer in _peers())]
+        filled = [learnt.fill(holed).values, *(_transform(peer, holed) for peer in _peers())]
         found[pattern] = _relative_errors(table, gaps, np.nanmean(holed, axis=0), filled)
     return found
 
@@ -186,11 +187,11 @@ def _peers() -> list[Callable[[], object]]:
     return [KNNImputer, lambda: IterativeImputer(max_iter=5, random_state=0)]
 
 
-def _transform(peer: Callable[[], object], learning: Rows, holed: Rows) -> Rows:
+def _transform(peer: Callable[[], object], holed: Rows) -> Rows:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         imputer = peer()
-        return np.asarray(imputer.fit(learning).transform(holed))  # type: ignore[attr-defined]
+        return np.asarray(imputer.fit_transform(holed))  # type: ignore[attr-defined]
 
 
 def _relative_errors(true: Rows, gaps: Masks, means: Rows, filled: list[Rows]) -> list[float]:
