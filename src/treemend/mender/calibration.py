@@ -2,8 +2,8 @@
 
 Each kind of evidence is put on the scale of its own upper tail on clean rows; the largest counts. A p-value is the
 conformal one, ``(1 + number of reference statistics >= T) / (N + 1)``: if the reference statistics and that of a fresh
-clean row are exchangeable, it is at most ``a`` with probability at most ``a``, for any N. Beyond the 90 % quantile of the
-reference statistics a generalised Pareto tail refines it; below ``1 / (N + 1)`` that is an extrapolation.
+clean row are exchangeable, it is at most ``a`` with probability at most ``a``, for any N. Beyond the 90 % quantile of
+the reference statistics a generalised Pareto tail refines it; below ``1 / (N + 1)`` that is an extrapolation.
 """
 
 import math
@@ -101,10 +101,9 @@ class Calibration:
         return np.where(statistic > u, (k + 1) / (n + 1) * survival, p)
 
     def threshold(self, rate: float) -> float:
-        """Return the smallest statistic that is declared at a rate, infinite if none can be.
+        """Return the statistic above which rows are declared at a rate; infinite if none can be.
 
-        A row is declared exactly where its conformal p-value is at most the rate, which is where its statistic is above
-        this reference statistic.
+        A row's conformal p-value is at most the rate exactly where its statistic is above this reference statistic.
         """
         n = len(self.statistics)
         # The small number keeps (N + 1) rate from falling below an integer by rounding alone.

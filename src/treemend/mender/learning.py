@@ -1,7 +1,8 @@
 """Learning a detector from clean rows, every row judged by a model that has not seen it.
 
 Up to `MOST_CROSS_FITTED` rows, five models, each of four fifths of the rows with its own ranges, judge the fifth that
-is left. Beyond, one model of `MOST_LEARNT` rows is enough, and up to `MOST_JUDGED` rows that it has not seen are judged.
+is left. Beyond, one model of `MOST_LEARNT` rows is enough, and up to `MOST_JUDGED` rows that it has not seen are
+judged.
 What scales evidence (prices, tails) is learnt, for the rows of a fold, on the other folds.
 """
 
@@ -108,9 +109,9 @@ def learn_detector(
         fold, folds = shuffled % min(FOLDS, n), []
         for f in range(min(FOLDS, n)):
             kept = fold != f
-            own = learn_columns(values[kept], layout.order, widths)
-            part = learn_fold(density, shape, assignment, rows, kept, own.to_rows(values[kept])[0])
-            folds.append(_uncalibrated(values[kept], layout, own, part, component[kept]))
+            scaled = learn_columns(values[kept], layout.order, widths)
+            part = learn_fold(density, shape, assignment, rows, kept, scaled.to_rows(values[kept])[0])
+            folds.append(_uncalibrated(values[kept], layout, scaled, part, component[kept]))
     elif not crossed:
         judged = shuffled[MOST_LEARNT:][:MOST_JUDGED]
         fold[judged] = np.arange(len(judged)) % FOLDS
