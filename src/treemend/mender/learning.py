@@ -116,13 +116,8 @@ def learn_detector(
         for f in range(min(FOLDS, n)):
             kept = fold[learning] != f
             scaled = learn_columns(learnt[kept], layout.order, widths)
-            import os
-            if os.environ.get("CHEAP"):
-                part = learn_fold(density, shape, assignment, rows, kept, scaled.to_rows(learnt[kept])[0])
-                folds.append(_uncalibrated(learnt[kept], layout, scaled, part, component[kept]))
-                continue
-            part, assigned = learn_assigned(scaled.to_rows(learnt[kept])[0], shape, seed)
-            folds.append(_uncalibrated(learnt[kept], layout, scaled, part, assigned.share.argmax(axis=1)))
+            part = learn_fold(density, shape, assignment, rows, kept, scaled.to_rows(learnt[kept])[0])
+            folds.append(_uncalibrated(learnt[kept], layout, scaled, part, component[kept]))
     elif not crossed:
         judged = shuffled[MOST_LEARNT:][:MOST_JUDGED]
         fold[judged] = np.arange(len(judged)) % FOLDS
