@@ -126,7 +126,9 @@ def main() -> None:
     asked = parser.parse_args()
     n_rows, few = (16, 10) if asked.quick else (256, 1)
     print(f"K = {N_NEIGHBORS}, one thread; milliseconds a row for all nodes, and ratios of processor time")
-    print(f"{'':22s} {'alpha 1':>8s} {'sklearn':>8s} {'labels':>8s}  {f'alpha {ALPHA}':>8s} {'NumPy 64':>8s} {'NumPy 32':>8s} {'labels':>8s}")
+    print(
+        f"{'':22s} {'alpha 1':>8s} {'sklearn':>8s} {'labels':>8s}  {f'alpha {ALPHA}':>8s} {'NumPy 64':>8s} {'NumPy 32':>8s} {'labels':>8s}"
+    )
     measure("uniform 6,000 x 256", *uniform(6000 // few, n_rows, 256), 6, asked.rounds)
     measure("uniform 1,000 x 64", *uniform(1000 // few, n_rows, 64), 4, asked.rounds)
     measure("digits 1,541 x 64", *digits(n_rows), 4, asked.rounds)

@@ -10,48 +10,18 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from treemend.tcs.tree import AttributeTree
-
-__all__ = [
-    "kth_smallest",
-    "n_folds",
-    "n_kept",
-    "nearest_at_node",
-    "relative_errors",
-    "round_up",
-    "smallest_of_folds",
-    "squared_distance",
-]
+__all__ = ["kth_smallest", "n_folds", "nearest_at_node", "smallest_of_folds", "squared_distance"]
 
 
-def n_kept(width: int, alpha: float) -> int:
-    """Return how many of ``width`` squared differences count.
-
-    Examples
-    --------
-    >>> n_kept(10, 0.7), n_kept(3, 0.1)
-    (7, 1)
-    """
-    return max(1, math.floor(alpha * width + 1e-9))
-
-
-def relative_errors(tree: AttributeTree) -> NDArray[np.float64]:
-    """Bound the relative error of the root of a float32 sum of squares, one a node: half a rounding for each term."""
-    return np.asarray(0.6 * 2.0**-24 * (tree.stop - tree.start + 8))
-
-
+@njit(cache=True, nogil=True)
 def n_folds(n_blocks: int, n_lanes: int, n_neighbors: int) -> int:
     """Return how many folds to take minima over.
 
     Few make the search for the K-th smallest short, many make what is read of each fold short; there must be clearly
     more minima than neighbours for a tight bound (benchmarks/speed).
     """
-    return min(n_blocks, max(math.isqrt(n_blocks) * 16 // n_lanes, -(-2 * (n_neighbors + 1) // n_lanes)))
-
-
-def round_up(n_nodes: int) -> int:
-    """Return a multiple of 64 for loops over nodes: a compiler that takes 64 at a time leaves no rest."""
-    return -(-n_nodes // 64) * 64
+    shortest = int(math.sqrt(n_blocks)) * 16 // n_lanes
+    return min(n_blocks, max(shortest, (2 * n_neighbors + 1) // n_lanes + 1))
 
 
 @njit(cache=True, nogil=True)
