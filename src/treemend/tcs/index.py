@@ -230,14 +230,30 @@ class NodeIndex:
     def _nearest(
         self, scaled: NDArray[np.float64], own: NDArray[np.int64], node: int, n_neighbors: int
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        start, stop = int(self.tree.start[node]), int(self.tree.stop[node])
+        start, stop, kept = int(self.tree.start[node]), int(self.tree.stop[node]), self.kept[node]
         distances = np.empty((len(scaled), n_neighbors))
         numbers = np.empty((len(scaled), n_neighbors), dtype=np.int64)
-        nearest_at_node(self.reference, scaled, own, start, stop, self.kept[node], distances, numbers)
-        for row in np.flatnonzero(np.isnan(scaled[:, start:stop]).any(axis=1)):
+        missing = np.isnan(scaled[:, start:stop]).any(axis=1)
+        for row in np.flatnonzero(missing):
             distances[row], numbers[row] = nearest_observed(
                 self.reference, scaled[row], own[row], start, stop, self.alpha, n_neighbors
             )
+        complete = np.flatnonzero(~missing)
+        if isinstance(self.scan, EuclideanScan):
+            found = distances[complete], numbers[complete]
+            nearest_at_node(self.reference, scaled[complete], own[complete], start, stop, kept, *found)
+            distances[complete], numbers[complete] = found
+            return distances, numbers
+        # Columns outside of the node do not matter, and may be missing.
+        rows = np.tile(self.centre, (len(complete), 1))
+        rows[:, start:stop] = scaled[complete, start:stop]
+        errors, relative = self._errors(rows)[:, node], self._relative_errors()[node]
+        candidates = self.scan.candidates(rows, own[complete], node, n_neighbors, relative, errors)
+        for row, among in zip(complete, candidates, strict=True):
+            found, part = (distances[[row]], numbers[[row]]), self.reference[among, start:stop]
+            own_place = np.append(np.flatnonzero(among == own[row]), -1)
+            nearest_at_node(part, scaled[[row], start:stop], own_place, 0, stop - start, kept, *found)
+            distances[row], numbers[row] = found[0][0], among[found[1][0]]
         return distances, numbers
 
     def _scaled(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:

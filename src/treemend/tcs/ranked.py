@@ -86,6 +86,24 @@ class RankedScan:
             )
         return radii
 
+    def candidates(
+        self,
+        rows: NDArray[np.float64],
+        left_out: NDArray[np.int64],
+        node: int,
+        n_neighbors: int,
+        relative: float,
+        errors: NDArray[np.float64],
+    ) -> Iterator[NDArray[np.intp]]:
+        """Yield for each row the numbers of the reference rows that may be among its nearest at one node, ascending."""
+        column = np.where(self.network.node_at == node, 0, 1)
+        for part, estimates in self._estimates(rows, self.blocks, self.network.passes_of(node), column):
+            for own, error, found in zip(left_out[part], errors[part], estimates[:, :, 0], strict=False):
+                roots = np.sqrt(found.ravel()[: len(self.reference)].astype(np.float64))
+                rank = n_neighbors - 1 + (own >= 0)
+                bound = np.partition(roots, rank)[rank] * (1 + relative) + 2 * error
+                yield np.flatnonzero(roots * (1 - relative) <= bound * (1 + 1e-12))
+
     def labels(
         self,
         rows: NDArray[np.float64],
@@ -200,11 +218,11 @@ def ranked_radii(
         smallest_of_folds(estimates[r], folded, smallest, rank)
         for node in range(len(start)):
             far, near = 1 + relative[node], 1 - relative[node]
-            error = absolute[r, node]
+            error, top = absolute[r, node], np.float64(smallest[rank - 1, node])
+            bound = ((math.sqrt(top) * far + 2 * error) / near) ** 2 * (1 + 1e-12)
             if error == 0:
-                far = near = 1.0
-            largest = (math.sqrt(np.float64(smallest[rank - 1, node])) * far + 2 * error) / near
-            bound = largest * largest * (1 + 1e-12)
+                # K rows have estimates up to this one, so that only smaller ones matter; there may be many equal ones.
+                bound = top * (1 - 1e-9) if top > 0 else -1.0
             n_listed = 0
             for fold in range(folds):
                 for lane in range(n_lanes):
@@ -218,7 +236,7 @@ def ranked_radii(
                     numbers[count] = number
                     found[count] = estimates[r, block, node, lane]
                     count += (found[count] <= bound) & (number != left_out[r])
-            radius = math.sqrt(kth_smallest(found, count, n_neighbors, nearest))
+            radius = math.sqrt(min(top, kth_smallest(found, count, n_neighbors, nearest)))
             if error > 0:
                 # The K-th distance lies between these two, and so does the distance of the row that has it.
                 low, high = radius * near - error, radius * far + error
