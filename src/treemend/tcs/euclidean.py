@@ -241,9 +241,9 @@ def euclidean_minima(
 ) -> None:
     """Write the smallest estimates of cells to ``minima``, rows x blocks x nodes x CELLS.
 
-    ``rows`` holds for each four rows and four columns the values of the first row, of the second, and so on. ``lanes`` and
-    ``n_cells`` are `LANES` and `CELLS`, as numbers that the compiler does not know: loops of unknown length it
-    vectorises, short ones it unrolls.
+    ``rows`` holds for each four rows and four columns the values of the first row, of the second, and so on.
+    ``lanes`` and ``n_cells`` are `LANES` and `CELLS`, as numbers that the compiler does not know: loops of unknown
+    length it vectorises, short ones it unrolls.
     """
     for step in range(len(rows) * len(blocks)):
         quartet, block = step // len(blocks), step % len(blocks)
@@ -285,7 +285,7 @@ def euclidean_minima(
 
 
 @njit(cache=True, nogil=True)
-def euclidean_radii(
+def euclidean_radii(  # noqa: C901
     minima: NDArray[np.float32],
     cells: NDArray[np.float64],
     rows: NDArray[np.float64],

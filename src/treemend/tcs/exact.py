@@ -53,7 +53,7 @@ def kth_smallest(values: NDArray[np.float64], count: int, k: int, scratch: NDArr
                 scratch[place] = scratch[place - 1]
                 place -= 1
             scratch[place] = value
-    return scratch[k - 1]
+    return float(scratch[k - 1])
 
 
 @njit(cache=True, nogil=True)
@@ -116,7 +116,7 @@ def nearest_at_node(
 
 
 @njit(cache=True, nogil=True, fastmath={"nnan"})
-def smallest_of_folds(
+def smallest_of_folds(  # noqa: C901, PLR0912
     cells: NDArray[np.float32], folded: NDArray[np.float32], smallest: NDArray[np.float32], rank: int
 ) -> None:
     """Fill ``smallest``, ranks x nodes, with the smallest minima of folds at every node, ascending.

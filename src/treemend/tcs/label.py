@@ -15,8 +15,8 @@ __all__ = ["FEWEST", "SHARE", "count_cells", "count_in_cells", "count_witnesses"
 
 SHARE = 16
 FEWEST = 128
-"""One reference row of SHARE is searched at all nodes first, FEWEST at least: trades what all nodes cost against what is
-left to single ones (benchmarks/speed)."""
+"""One reference row of SHARE is searched at all nodes first, FEWEST at least: trades what all nodes cost against what
+is left to single ones (benchmarks/speed)."""
 
 
 @njit(cache=True, nogil=True)

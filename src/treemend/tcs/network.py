@@ -78,7 +78,7 @@ def build_network(tree: AttributeTree, kept: NDArray[np.int64]) -> Network:
     level = levels - tree.depth
     wire = np.empty(tree.stop[0], dtype=np.int64)
     weights = np.zeros((levels + 1, n_wires), dtype=np.float32)
-    for node, (start, stop) in enumerate(zip(tree.start, tree.stop, strict=True)):
+    for node, start, stop in zip(range(len(level)), tree.start, tree.stop, strict=True):
         begin = position[node] << level[node]
         if tree.left[node] < 0:
             wire[start:stop] = np.arange(begin, begin + stop - start)
@@ -182,7 +182,7 @@ def _squares(w: Eight, x: Eight) -> Eight:
 
 
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
-def ranked_estimates(
+def ranked_estimates(  # noqa: C901, PLR0912, PLR0915
     blocks: NDArray[np.float32],
     rows: NDArray[np.float32],
     passes: NDArray[np.int64],
