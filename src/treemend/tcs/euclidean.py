@@ -304,9 +304,9 @@ def euclidean_radii(  # noqa: C901
     """
     _, n_blocks, n_nodes, n_lanes = minima.shape
     folds = n_folds(n_blocks, n_lanes, n_neighbors)
-    folded = np.zeros((folds, n_lanes, (n_nodes + 63) // 64 * 64), dtype=np.float32)
-    smallest = np.empty((n_neighbors + 1, folded.shape[2]), dtype=np.float32)
-    listed = np.empty(folds * n_lanes + 1, dtype=np.int64)
+    folded = np.empty((folds, n_nodes * n_lanes), dtype=np.float32)
+    smallest = np.empty((n_neighbors + 1, (n_nodes + 63) // 64 * 64), dtype=np.float32)
+    listed, lanes_listed = np.empty(folds * n_lanes + 1, dtype=np.int64), np.empty(folds * n_lanes + 1, dtype=np.int64)
     opened = np.empty(n_blocks * n_lanes + 1, dtype=np.int64)
     found = np.empty(n_blocks * n_lanes * ROWS_IN_CELL + 1)
     nearest = np.empty(n_neighbors)
@@ -314,7 +314,7 @@ def euclidean_radii(  # noqa: C901
         own = left_out[r]
         own_cell, own_place = own // LANES * CELLS + own % CELLS, own % LANES // CELLS
         rank = n_neighbors + (own >= 0)
-        smallest_of_folds(minima[r], folded, smallest, rank)
+        smallest_of_folds(minima[r].reshape(n_blocks, n_nodes * n_lanes), n_lanes, folded, smallest, rank)
         for node in range(n_nodes):
             far, near = 1 + relative[node], 1 - relative[node]
             error = absolute[r, node]
@@ -324,18 +324,19 @@ def euclidean_radii(  # noqa: C901
             n_listed = 0
             for fold in range(folds):
                 for lane in range(n_lanes):
-                    listed[n_listed] = fold * n_lanes + lane
-                    n_listed += folded[fold, lane, node] <= bound
+                    listed[n_listed], lanes_listed[n_listed] = fold, lane
+                    n_listed += folded[fold, node * n_lanes + lane] <= bound
             n_opened = 0
             for k in range(n_listed):
-                lane = listed[k] % n_lanes
-                for block in range(listed[k] // n_lanes, n_blocks, folds):
+                lane = lanes_listed[k]
+                for block in range(listed[k], n_blocks, folds):
                     opened[n_opened] = block * n_lanes + lane
                     n_opened += minima[r, block, node, lane] <= bound
             count = 0
             for k in range(n_opened):
                 cell = opened[k]
-                squares[:] = 0
+                for i in range(len(squares)):
+                    squares[i] = 0
                 for u in range(begin[node], end[node]):
                     x0, x1, x2, x3 = rows[r, 4 * u], rows[r, 4 * u + 1], rows[r, 4 * u + 2], rows[r, 4 * u + 3]
                     for i in range(len(squares)):

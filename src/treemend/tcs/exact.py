@@ -116,42 +116,36 @@ def nearest_at_node(
 
 
 @njit(cache=True, nogil=True, fastmath={"nnan"})
-def smallest_of_folds(  # noqa: C901, PLR0912
-    cells: NDArray[np.float32], folded: NDArray[np.float32], smallest: NDArray[np.float32], rank: int
+def smallest_of_folds(  # noqa: C901
+    cells: NDArray[np.float32], n_lanes: int, folded: NDArray[np.float32], smallest: NDArray[np.float32], rank: int
 ) -> None:
     """Fill ``smallest``, ranks x nodes, with the smallest minima of folds at every node, ascending.
 
     Parameters
     ----------
-    cells : ndarray, blocks x nodes x lanes
+    cells : ndarray, blocks x (nodes x lanes)
         Estimates, or the smallest of several.
-    folded : ndarray, folds x lanes x nodes
-        Minima over every ``folds``-th block. Folds are disjoint sets of rows, so the K-th smallest of their minima is
-        not below the K-th smallest estimate. There may be more nodes than in ``cells``, so that loops over them have a
-        round number of turns.
+    folded : ndarray, folds x (nodes x lanes)
+        Filled with minima over every ``folds``-th block. Folds are disjoint sets of rows, so the K-th smallest of their
+        minima is not below the K-th smallest estimate.
+    smallest : ndarray
+        With a multiple of 64 nodes, so that loops over them leave no rest.
     rank : int
         How many.
     """
-    folds, n_lanes, n_columns = folded.shape
-    n_blocks, n_nodes, _ = cells.shape
-    turned = np.empty((n_nodes, n_lanes), dtype=np.float32)
-    for fold in range(folds):
-        for node in range(n_nodes):
-            for lane in range(n_lanes):
-                turned[node, lane] = cells[fold, node, lane]
-        for block in range(fold + folds, n_blocks, folds):
-            for node in range(n_nodes):
-                for lane in range(n_lanes):
-                    turned[node, lane] = min(turned[node, lane], cells[block, node, lane])
-        for node in range(n_nodes):
-            for lane in range(n_lanes):
-                folded[fold, lane, node] = turned[node, lane]
+    folds, length = folded.shape
+    n_columns = smallest.shape[1]
+    passed_on = np.zeros(n_columns, dtype=np.float32)
     smallest[:rank] = np.inf
-    passed_on = np.empty(n_columns, dtype=np.float32)
     for fold in range(folds):
+        for k in range(length):
+            folded[fold, k] = cells[fold, k]
+        for block in range(fold + folds, len(cells), folds):
+            for k in range(length):
+                folded[fold, k] = min(folded[fold, k], cells[block, k])
         for lane in range(n_lanes):
-            for node in range(n_columns):
-                passed_on[node] = folded[fold, lane, node]
+            for node in range(length // n_lanes):
+                passed_on[node] = folded[fold, node * n_lanes + lane]
             for k in range(rank):
                 for node in range(n_columns):
                     value, low = passed_on[node], smallest[k, node]

@@ -119,7 +119,8 @@ def count_in_cells(
             count = 0 if cell == 0 else count
             while count < n_neighbors and cell < len(cells):
                 if n_blocks == 0 or minima[r, cell // n_lanes, node, cell % n_lanes] <= outer[r, node]:
-                    sums[:] = 0
+                    for i in range(n_sums):
+                        sums[i] = 0
                     for u in range(begin[node], end[node]):
                         x0, x1, x2, x3 = rows[r, 4 * u], rows[r, 4 * u + 1], rows[r, 4 * u + 2], rows[r, 4 * u + 3]
                         for i in range(n_sums):

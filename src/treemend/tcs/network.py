@@ -79,7 +79,7 @@ def build_network(tree: AttributeTree, kept: NDArray[np.int64]) -> Network:
     wire = np.empty(tree.stop[0], dtype=np.int64)
     weights = np.zeros((levels + 1, n_wires), dtype=np.float32)
     for node, start, stop in zip(range(len(level)), tree.start, tree.stop, strict=True):
-        begin = position[node] << level[node]
+        begin = int(position[node] << level[node])
         if tree.left[node] < 0:
             wire[start:stop] = np.arange(begin, begin + stop - start)
         first = begin if position[node] % 2 == 0 else begin + (1 << level[node]) - kept[node]

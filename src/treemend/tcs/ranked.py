@@ -206,8 +206,8 @@ def ranked_radii(  # noqa: C901
     """
     _, n_blocks, n_nodes, n_lanes = estimates.shape
     folds = n_folds(n_blocks, n_lanes, n_neighbors)
-    folded = np.zeros((folds, n_lanes, (n_nodes + 63) // 64 * 64), dtype=np.float32)
-    smallest = np.empty((n_neighbors + 1, folded.shape[2]), dtype=np.float32)
+    folded = np.empty((folds, n_nodes * n_lanes), dtype=np.float32)
+    smallest = np.empty((n_neighbors + 1, (n_nodes + 63) // 64 * 64), dtype=np.float32)
     squares = np.empty(reference.shape[1])
     listed = np.empty(folds * n_lanes + 1, dtype=np.int64)
     numbers = np.empty(n_blocks * n_lanes + 1, dtype=np.int64)
@@ -215,7 +215,7 @@ def ranked_radii(  # noqa: C901
     nearest = np.empty(n_neighbors)
     for r in range(len(rows)):
         rank = n_neighbors + (left_out[r] >= 0)
-        smallest_of_folds(estimates[r], folded, smallest, rank)
+        smallest_of_folds(estimates[r].reshape(n_blocks, n_nodes * n_lanes), n_lanes, folded, smallest, rank)
         for node in range(len(start)):
             far, near = 1 + relative[node], 1 - relative[node]
             error, top = absolute[r, node], np.float64(smallest[rank - 1, node])
@@ -227,7 +227,7 @@ def ranked_radii(  # noqa: C901
             for fold in range(folds):
                 for lane in range(n_lanes):
                     listed[n_listed] = fold * n_lanes + lane
-                    n_listed += folded[fold, lane, node] <= bound
+                    n_listed += folded[fold, node * n_lanes + lane] <= bound
             count = 0
             for k in range(n_listed):
                 lane = listed[k] % n_lanes
