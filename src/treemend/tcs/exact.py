@@ -116,7 +116,7 @@ def nearest_at_node(
 
 
 @njit(cache=True, nogil=True, fastmath={"nnan"})
-def smallest_of_folds(  # noqa: C901
+def smallest_of_folds(
     cells: NDArray[np.float32], n_lanes: int, folded: NDArray[np.float32], smallest: NDArray[np.float32], rank: int
 ) -> None:
     """Fill ``smallest``, ranks x nodes, with the smallest minima of folds at every node, ascending.
