@@ -82,7 +82,7 @@ def build_network(tree: AttributeTree, kept: NDArray[np.int64]) -> Network:
         begin = int(position[node] << level[node])
         if tree.left[node] < 0:
             wire[start:stop] = np.arange(begin, begin + stop - start)
-        first = begin if position[node] % 2 == 0 else begin + (1 << level[node]) - kept[node]
+        first = begin if position[node] % 2 == 0 else begin + int((1 << level[node]) - kept[node])
         weights[level[node], first : first + kept[node]] = 1
     half, outright = n_wires // 2, max(0, int(kept[0]) - n_wires // 2)
     weights[levels] = 0
