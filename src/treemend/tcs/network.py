@@ -72,9 +72,9 @@ def build_network(tree: AttributeTree, kept: NDArray[np.int64]) -> Network:
     levels = max(3, height + (widest - 1).bit_length())
     n_wires = 1 << levels
     position = np.zeros(len(tree.start), dtype=np.int64)
-    for node in np.flatnonzero(tree.left >= 0):
-        position[tree.left[node]] = 2 * position[node]
-        position[tree.right[node]] = 2 * position[node] + 1
+    for inner in np.flatnonzero(tree.left >= 0):
+        position[tree.left[inner]] = 2 * position[inner]
+        position[tree.right[inner]] = 2 * position[inner] + 1
     level = levels - tree.depth
     wire = np.empty(tree.stop[0], dtype=np.int64)
     weights = np.zeros((levels + 1, n_wires), dtype=np.float32)
