@@ -68,8 +68,7 @@ pictures: $(VENV)/.installed            ## draw the pictures of docs/
 screenshots: $(VENV)/.installed            ## take the pictures of the report; needs Chromium
 	$(BIN)/python docs/draw_report.py
 
-benchmark: $(VENV)/.installed            ## speed ratios against scikit-learn, FAISS and NumPy
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'faiss-cpu>=1.8'
+benchmark: $(VENV)/.installed            ## speed ratios against scikit-learn and NumPy
 	$(BIN)/python benchmarks/speed
 
 robustness: $(VENV)/.installed            ## the proof and docs/accuracy.md; ONLY=scattered for one question, OPTIONS=--held-out, DATA=folder
