@@ -12,11 +12,14 @@ from numpy.typing import NDArray
 
 from treemend.exceptions import InputError
 
-__all__ = ["KINDS", "Findings", "Rule", "Tree", "row_runs", "runs"]
+__all__ = ["CELL_LABELS", "CORRUPTED", "KINDS", "MISSING", "Findings", "Rule", "Tree", "row_runs", "runs"]
 
 KINDS = ("noise", "foreign", "shifted", "stuck")
 """Kinds of corruption; `Findings.kinds` holds indices into it."""
-_BY_CELL = ("after", "mask", "missing", "spread", "kinds", "cell_evidence")
+CELL_LABELS = (*KINDS, "corrupted", "missing")
+"""What can be told of a cell; "corrupted" is of no known kind. `Findings.cell_labels` holds indices into it."""
+CORRUPTED, MISSING = len(KINDS), len(KINDS) + 1
+_BY_CELL = ("before", "after", "mask", "missing", "spread", "kinds", "cell_evidence")
 _BY_ROW = ("unusual", "p_values", "row_scores")
 _BY_COLUMN = ("names", "order", "reference_low", "reference_high")
 
@@ -47,10 +50,8 @@ class Rule:
         A false-alarm rate, a false discovery rate, or a threshold on node scores.
     value : float
         The rate or the threshold in force.
-    n_reference : int, optional
-        Number of reference rows behind the decision.
-    reference_rate : float, optional
-        Share of the reference rows that the rule declares, each judged by the others.
+    n_reference, reference_rate : int and float, optional
+        Number of reference rows behind the decision, and which share of them it declares, each judged by the others.
     powerless : bool
         True if the reference is too small for the rule to declare any row.
     tau : float, optional
@@ -88,10 +89,8 @@ class Findings:
         Index into `KINDS` for each cell of `mask`, -1 elsewhere.
     cell_evidence : ndarray, (n, d), optional
         Log odds that the cell is wrong given the rest of its row.
-    names : sequence of str, optional
-        Names of the columns.
-    row_ids : sequence, optional
-        Names of the rows, anything that ``str`` accepts.
+    names, row_ids : sequence, optional
+        Names of the columns and of the rows; anything that ``str`` accepts names a row.
     grid : tuple of int, optional
         ``(height, width)`` or ``(height, width, channels)`` if rows are images.
     order : ndarray of int, (d,), optional
@@ -102,10 +101,8 @@ class Findings:
         Smallest and largest value of each column in the reference.
     notes : tuple of str
         Warnings such as drift.
-    tree : Tree, optional
-        The attribute tree, where the method has one.
-    node_scores : callable, optional
-        Takes row numbers, returns their scores, rows x nodes of `tree`.
+    tree, node_scores : Tree and callable, optional
+        The attribute tree, where the method has one; takes row numbers, returns their scores, rows x nodes.
     """
 
     before: NDArray[np.float64]
@@ -130,38 +127,49 @@ class Findings:
     node_scores: Callable[[NDArray[np.int64]], NDArray[np.float64]] | None = None
 
     def __post_init__(self) -> None:
+        n_rows, n_columns = self.before.shape
         for name in _BY_CELL:
             array = getattr(self, name)
             if array is not None and array.shape != self.before.shape:
                 raise InputError(f"{name} must have the shape of before, {self.before.shape}, got {array.shape}.")
-        n_rows, n_columns = self.before.shape
         for names, expected, word in (((*_BY_ROW, "row_ids"), n_rows, "row"), (_BY_COLUMN, n_columns, "column")):
             for name in names:
                 given = getattr(self, name)
                 if given is not None and len(given) != expected:
                     raise InputError(f"{name} must have one entry for each {word}, {expected}, got {len(given)}.")
         if self.grid is not None and (len(self.grid) not in {2, 3} or int(np.prod(self.grid)) != n_columns):
-            raise InputError(
-                f"grid must be (height, width) or (height, width, channels) with {n_columns} entries in all, got "
-                f"{self.grid!r}."
-            )
+            expected_grid = f"(height, width) or (height, width, channels) with {n_columns} entries in all"
+            raise InputError(f"grid must be {expected_grid}, got {self.grid!r}.")
 
     @property
     def only_missing(self) -> NDArray[np.bool_]:
         """True where a value was missing and is not in `mask`."""
         return np.zeros(self.mask.shape, dtype=bool) if self.missing is None else self.missing & ~self.mask
 
+    @property
+    def left_alone(self) -> NDArray[np.bool_]:
+        """True where a row is unusual and nothing in it is in `mask`."""
+        return np.zeros(len(self.mask), dtype=bool) if self.unusual is None else self.unusual & ~self.mask.any(axis=1)
+
+    @property
+    def cell_labels(self) -> NDArray[np.int8]:
+        """Index into `CELL_LABELS` for each cell that was replaced or filled, -1 elsewhere."""
+        labels = np.where(self.only_missing, np.int8(MISSING), np.int8(-1))
+        labels[self.mask] = CORRUPTED
+        if self.kinds is not None:
+            np.copyto(labels, self.kinds, where=self.mask & (self.kinds >= 0))
+        return labels
+
     def take(self, rows: NDArray[np.int64]) -> "Findings":
         """Return the findings of some rows."""
-        taken: dict[str, Any] = {
-            name: None if getattr(self, name) is None else getattr(self, name)[rows] for name in (*_BY_CELL, *_BY_ROW)
-        }
+        arrays = {name: getattr(self, name) for name in (*_BY_CELL, *_BY_ROW)}
+        taken: dict[str, Any] = {name: None if array is None else array[rows] for name, array in arrays.items()}
         if self.row_ids is not None:
             taken["row_ids"] = [self.row_ids[row] for row in rows]
         scores = self.node_scores
         if scores is not None:
             taken["node_scores"] = lambda places: scores(rows[places])
-        return replace(self, before=self.before[rows], **taken)
+        return replace(self, **taken)
 
     @property
     def column_names(self) -> list[str]:
@@ -176,10 +184,6 @@ class Findings:
 def row_runs(labels: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Find the runs of equal labels in every row; negative labels belong to no run.
 
-    Parameters
-    ----------
-    labels : ndarray of int, (n, d)
-
     Returns
     -------
     rows, start, stop : ndarray of int
@@ -190,12 +194,10 @@ def row_runs(labels: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np
     >>> row_runs(np.array([[0, 0, 2, -1], [-1, 1, 1, 1]]))
     (array([0, 0, 1]), array([0, 2, 1]), array([2, 3, 4]))
     """
-    changes = labels[:, 1:] != labels[:, :-1]
     edge = np.ones((len(labels), 1), dtype=bool)
-    first = np.hstack([edge, changes]) & (labels >= 0)
-    last = np.hstack([changes, edge]) & (labels >= 0)
-    rows, start = np.nonzero(first)
-    return rows, start, np.nonzero(last)[1] + 1
+    changes = np.hstack([edge, labels[:, 1:] != labels[:, :-1], edge])
+    rows, start = np.nonzero(changes[:, :-1] & (labels >= 0))
+    return rows, start, np.nonzero(changes[:, 1:] & (labels >= 0))[1] + 1
 
 
 def runs(mask: NDArray[np.bool_]) -> list[tuple[int, int]]:

@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treemend.report.findings import KINDS, Findings, row_runs
+from treemend.report.findings import CELL_LABELS, Findings, row_runs
 
 __all__ = ["findings_table"]
 
-_LABELS = np.array([*KINDS, "corrupted", "missing", "unusual"])
-_CORRUPTED, _MISSING, _UNUSUAL = (len(KINDS) + extra for extra in range(3))
+_LABELS = np.array([*CELL_LABELS, "unusual"], dtype=object)
+_UNUSUAL = len(CELL_LABELS)
 
 
 def findings_table(findings: Findings, *, first_row: int = 0) -> dict[str, list[Any]]:
@@ -41,51 +41,41 @@ def findings_table(findings: Findings, *, first_row: int = 0) -> dict[str, list[
     0 b c corrupted 2.6
     1 c c missing 3.0
     """
-    labels = np.where(findings.mask, _CORRUPTED if findings.kinds is None else findings.kinds, -1)
-    labels[findings.mask & (labels < 0)] = _CORRUPTED
-    if findings.unusual is not None:
-        labels[findings.unusual & ~findings.mask.any(axis=1)] = _UNUSUAL
-    labels[findings.only_missing & (labels != _UNUSUAL)] = _MISSING
+    labels = findings.cell_labels
+    labels[findings.left_alone] = _UNUSUAL
     rows, start, stop = row_runs(labels)
     names = np.array(findings.column_names, dtype=object)
     ids = rows + first_row if findings.row_ids is None else [findings.row_ids[row] for row in rows]
-    n_columns = labels.shape[1]
-    first, last = rows * n_columns + start, rows * n_columns + stop
+    unknown = np.full(labels.shape, np.nan)
+    bounds = (rows[:, None] * labels.shape[1] + np.column_stack([start, stop])).ravel()
     table = {
         "row": rows + first_row,
         "id": np.array([str(one) for one in ids], dtype=object),
         "first_column": names[start],
         "last_column": names[stop - 1],
         "n_cells": stop - start,
-        "kind": _LABELS[labels[rows, start]].astype(object),
-        "p_value": _or_nan(findings.p_values, len(labels))[rows],
-        "before_mean": _means(findings.before, first, last),
-        "after_mean": _means(findings.after, first, last),
-        "spread_mean": _means(_or_nan(findings.spread, labels.shape), first, last),
-        "evidence_max": _over_runs(np.fmax, _or_nan(findings.cell_evidence, labels.shape), first, last),
+        "kind": _LABELS[labels[rows, start]],
+        "p_value": np.full(len(rows), np.nan) if findings.p_values is None else findings.p_values[rows],
+        "before_mean": _means(findings.before, bounds),
+        "after_mean": _means(findings.after, bounds),
+        "spread_mean": _means(unknown if findings.spread is None else findings.spread, bounds),
+        "evidence_max": _over_runs(
+            np.fmax, unknown if findings.cell_evidence is None else findings.cell_evidence, bounds
+        ),
     }
     return {name: column.tolist() for name, column in table.items()}
 
 
-def _or_nan(values: NDArray[np.float64] | None, shape: int | tuple[int, ...]) -> NDArray[np.float64]:
-    return np.full(shape, np.nan) if values is None else np.asarray(values, dtype=np.float64)
-
-
-def _means(values: NDArray[np.float64], first: NDArray[np.int64], last: NDArray[np.int64]) -> NDArray[np.float64]:
+def _means(values: NDArray[np.float64], bounds: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the mean over each run, NaN left out; NaN if a run holds nothing else."""
     known = np.isfinite(values)
-    counts = _over_runs(np.add, known.astype(np.float64), first, last)
-    sums = _over_runs(np.add, np.where(known, values, 0.0), first, last)
+    counts = _over_runs(np.add, known.astype(np.float64), bounds)
+    sums = _over_runs(np.add, np.where(known, values, 0.0), bounds)
     means: NDArray[np.float64] = np.divide(sums, counts, out=np.full(len(sums), np.nan), where=counts > 0)
     return means
 
 
-def _over_runs(
-    function: np.ufunc, values: NDArray[np.float64], first: NDArray[np.int64], last: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    """Reduce the flat values from each `first` up to, not including, `last`; runs do not overlap and are in order."""
-    if not len(first):
-        return np.zeros(0)
-    bounds = np.column_stack([first, last]).ravel()
+def _over_runs(function: np.ufunc, values: NDArray[np.float64], bounds: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Reduce the flat values of each run; `bounds` are start and stop of each run, one after the other, in order."""
     padded = np.append(values.ravel(), 0.0)
-    return np.asarray(function.reduceat(padded, bounds)[::2])
+    return np.asarray(function.reduceat(padded, bounds)[::2]) if len(bounds) else np.zeros(0)
