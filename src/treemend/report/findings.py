@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 
 from treemend.exceptions import InputError
 
-__all__ = ["CELL_LABELS", "CORRUPTED", "KINDS", "MISSING", "Findings", "Rule", "Tree", "row_runs", "runs"]
+__all__ = ["CORRUPTED", "KINDS", "MISSING", "Findings", "Rule", "Tree", "findings_table", "row_runs", "runs"]
 
 KINDS = ("noise", "foreign", "shifted", "stuck")
 """Kinds of corruption; `Findings.kinds` holds indices into it."""
-CELL_LABELS = (*KINDS, "corrupted", "missing")
-"""What can be told of a cell; "corrupted" is of no known kind. `Findings.cell_labels` holds indices into it."""
-CORRUPTED, MISSING = len(KINDS), len(KINDS) + 1
+_LABELS = np.array([*KINDS, "corrupted", "missing", "unusual"], dtype=object)
+CORRUPTED, MISSING, _UNUSUAL = range(len(KINDS), len(KINDS) + 3)
 _BY_CELL = ("before", "after", "mask", "missing", "spread", "kinds", "cell_evidence")
 _BY_ROW = ("unusual", "p_values", "row_scores")
 _BY_COLUMN = ("names", "order", "reference_low", "reference_high")
@@ -46,10 +45,8 @@ class Rule:
 
     Attributes
     ----------
-    name : {"rate", "fdr", "tau"}
-        A false-alarm rate, a false discovery rate, or a threshold on node scores.
-    value : float
-        The rate or the threshold in force.
+    name, value : str and float
+        ``"rate"``, a false-alarm rate, ``"fdr"``, a false discovery rate, or ``"tau"``, a threshold on node scores.
     n_reference, reference_rate : int and float, optional
         Number of reference rows behind the decision, and which share of them it declares, each judged by the others.
     powerless : bool
@@ -74,17 +71,14 @@ class Findings:
     ----------
     before, after : ndarray, (n, d)
         The rows as they came and as they are now; NaN in `before` where a value was missing.
-    mask : ndarray of bool, (n, d)
-        True where a value was replaced as corrupted.
-    missing : ndarray of bool, (n, d), optional
-        True where a value was missing when the row came.
+    mask, missing : ndarray of bool, (n, d)
+        True where a value was replaced as corrupted, and where one was missing when the row came.
     spread : ndarray, (n, d), optional
         Standard deviation of the replacement's error, NaN where nothing was replaced.
     unusual : ndarray of bool, (n,), optional
         True where a row is odd as a whole and was left alone.
-    p_values : ndarray, (n,), optional
-    row_scores : ndarray, (n,), optional
-        As from ``score_samples``: higher is cleaner.
+    p_values, row_scores : ndarray, (n,), optional
+        Scores are as from ``score_samples``: higher is cleaner.
     kinds : ndarray of int8, (n, d), optional
         Index into `KINDS` for each cell of `mask`, -1 elsewhere.
     cell_evidence : ndarray, (n, d), optional
@@ -153,7 +147,7 @@ class Findings:
 
     @property
     def cell_labels(self) -> NDArray[np.int8]:
-        """Index into `CELL_LABELS` for each cell that was replaced or filled, -1 elsewhere."""
+        """The kind of each corrupted cell, `CORRUPTED` if it is not known; `MISSING` for filled gaps; -1 elsewhere."""
         labels = np.where(self.only_missing, np.int8(MISSING), np.int8(-1))
         labels[self.mask] = CORRUPTED
         if self.kinds is not None:
@@ -201,12 +195,72 @@ def row_runs(labels: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np
 
 
 def runs(mask: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """Return the runs of True in one row of a mask as pairs of start and stop.
+    """Return the runs of True in one row of a mask as pairs of start and stop."""
+    _, start, stop = row_runs(np.where(mask, 0, -1)[None])
+    return list(zip(start.tolist(), stop.tolist(), strict=True))
+
+
+def findings_table(findings: Findings, *, first_row: int = 0) -> dict[str, list[Any]]:
+    """Return one line for each run of adjacent columns that were replaced, filled, or flagged in the same way.
+
+    Parameters
+    ----------
+    findings : Findings
+    first_row : int
+        Number of the first row, where the findings are one batch of a longer table.
+
+    Returns
+    -------
+    dict of str to list
+        ``row`` and ``id`` of the row; ``first_column``, ``last_column`` and ``n_cells`` of the run; ``kind``: one of
+        `KINDS`, ``corrupted`` if the method tells no kinds, ``missing`` for filled gaps, or ``unusual`` for a row left
+        alone, which is one run over all columns; ``p_value`` of the row; ``before_mean``, ``after_mean`` and
+        ``spread_mean`` over the run; ``evidence_max``, the largest log odds of its cells. NaN where nothing is known.
 
     Examples
     --------
-    >>> runs(np.array([True, True, False, True]))
-    [(0, 2), (3, 4)]
+    >>> before = np.array([[1.0, 9.0, 9.0], [1.0, 2.0, np.nan]])
+    >>> after = np.array([[1.0, 2.1, 3.1], [1.0, 2.0, 3.0]])
+    >>> mask, missing = np.array([[False, True, True], [False] * 3]), np.isnan(before)
+    >>> table = findings_table(Findings(before=before, after=after, mask=mask, missing=missing, names=list("abc")))
+    >>> for line in zip(*(table[name] for name in ("row", "first_column", "last_column", "kind", "after_mean"))):
+    ...     print(*line)
+    0 b c corrupted 2.6
+    1 c c missing 3.0
     """
-    _, start, stop = row_runs(np.where(mask, 0, -1)[None])
-    return list(zip(start.tolist(), stop.tolist(), strict=True))
+    labels = findings.cell_labels
+    labels[findings.left_alone] = _UNUSUAL
+    rows, start, stop = row_runs(labels)
+    names = np.array(findings.column_names, dtype=object)
+    ids = rows + first_row if findings.row_ids is None else [findings.row_ids[row] for row in rows]
+    unknown = np.full(labels.shape, np.nan)
+    bounds = (rows[:, None] * labels.shape[1] + np.column_stack([start, stop])).ravel()
+    table = {
+        "row": rows + first_row,
+        "id": np.array([str(one) for one in ids], dtype=object),
+        "first_column": names[start],
+        "last_column": names[stop - 1],
+        "n_cells": stop - start,
+        "kind": _LABELS[labels[rows, start]],
+        "p_value": np.full(len(rows), np.nan) if findings.p_values is None else findings.p_values[rows],
+        "before_mean": _means(findings.before, bounds),
+        "after_mean": _means(findings.after, bounds),
+        "spread_mean": _means(unknown if findings.spread is None else findings.spread, bounds),
+        "evidence_max": _over_runs(
+            np.fmax, unknown if findings.cell_evidence is None else findings.cell_evidence, bounds
+        ),
+    }
+    return {name: column.tolist() for name, column in table.items()}
+
+
+def _means(values: NDArray[np.float64], bounds: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the mean over each run, NaN left out; NaN if a run holds nothing else."""
+    known = np.isfinite(values)
+    counts = _over_runs(np.add, known.astype(np.float64), bounds)
+    return _over_runs(np.add, np.where(known, values, 0.0), bounds) / np.where(counts > 0, counts, np.nan)
+
+
+def _over_runs(function: np.ufunc, values: NDArray[np.float64], bounds: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Reduce the flat values of each run; `bounds` are start and stop of each run, one after the other, in order."""
+    padded = np.append(values.ravel(), 0.0)
+    return np.asarray(function.reduceat(padded, bounds)[::2]) if len(bounds) else np.zeros(0)

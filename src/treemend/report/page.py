@@ -9,43 +9,36 @@ import hashlib
 import json
 import os
 import re
+from collections.abc import Mapping
 from html import escape
 from importlib.resources import files
-from typing import Any
+from typing import Any, TypeAlias
 
 from treemend.atomic import AtomicFile
 from treemend.report.words import clip, counted, percent, row_words
 
-__all__ = ["as_html", "as_json", "row_strip", "write_html"]
+__all__ = ["as_html", "as_json", "notebook_html", "write_html"]
 
+Summary: TypeAlias = Mapping[str, Any]
 _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
-_REPAIRED = {
-    "corrupted": "replaced",
-    "expected": "put in its place",
-    "values": "Replaced values",
-    "rows": "repaired",
-    "row_tile": "row{s} repaired",
-    "value_tile": "value{s} replaced",
-    "missing_tile": "missing value{s} filled",
-}
-_ONLY_FOUND = {
-    "corrupted": "found",
-    "expected": "expected instead",
-    "values": "Values found",
-    "rows": "corrupted",
-    "row_tile": "corrupted row{s}",
-    "value_tile": "corrupted value{s}",
-    "missing_tile": "missing value{s}",
-}
+_REPAIRED = {"corrupted": "replaced", "expected": "put in its place", "values": "Replaced values"}
+_ONLY_FOUND = {"corrupted": "found", "expected": "expected instead", "values": "Values found"}
 _LONGEST_SHARED = 20
+_SHOWN_ROWS, _SHOWN_UNUSUAL, _SHOWN_COLUMNS = 8, 4, 5
+_CELL = "style='padding:2px 14px 2px 0;text-align:left;vertical-align:middle;background:none'"
+_STYLES = {
+    "class='strip'": "width='260' height='12' style='background:#8883;display:block'",
+    "class='corrupted'": "fill='#D55E00'",
+    "class='missing'": "fill='#56B4E9'",
+}
 
 
-def as_json(summary: dict[str, Any] | None) -> str:
+def as_json(summary: Summary | None) -> str:
     """Return the summary as JSON text, in ASCII."""
     return json.dumps(summary, allow_nan=False, separators=(",", ":"))
 
 
-def as_html(summary: dict[str, Any], title: str = "treemend report", *, earlier: dict[str, Any] | None = None) -> str:
+def as_html(summary: Summary, title: str = "treemend report", *, earlier: Summary | None = None) -> str:
     """Return the report as a page of its own.
 
     Parameters
@@ -64,8 +57,8 @@ def as_html(summary: dict[str, Any], title: str = "treemend report", *, earlier:
     parts = {
         "title": escape(title),
         "headline": escape(summary["headline"]),
-        "tiles": _tiles(summary, words),
-        "rule": _rule(summary, words["rows"]),
+        "tiles": _tiles(summary),
+        "rule": _rule(summary),
         "warnings": _list(summary["warnings"], "warning"),
         "notes": _list([*summary["notes"], *filter(None, [summary["rest"]])], "notes"),
         "kinds": _kinds(summary),
@@ -83,11 +76,7 @@ def as_html(summary: dict[str, Any], title: str = "treemend report", *, earlier:
 
 
 def write_html(
-    summary: dict[str, Any],
-    path: str | os.PathLike[str],
-    title: str = "treemend report",
-    *,
-    earlier: dict[str, Any] | None = None,
+    summary: Summary, path: str | os.PathLike[str], title: str = "treemend report", *, earlier: Summary | None = None
 ) -> None:
     """Write the report as one HTML file; an existing file is replaced.
 
@@ -101,12 +90,12 @@ def write_html(
         output.file.write(as_html(summary, title, earlier=earlier).encode("utf-8", errors="backslashreplace"))
 
 
-def _in_script(data: dict[str, Any] | None) -> str:
+def _in_script(data: Summary | None) -> str:
     """Return JSON that is harmless inside a script element: it cannot end the element or open a comment."""
     return as_json(data).replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
-def _for_comparison(summary: dict[str, Any]) -> dict[str, Any]:
+def _for_comparison(summary: Summary) -> dict[str, Any]:
     """Leave out what a comparison does not need: the values of the rows, the map, an earlier comparison."""
     kept = {name: summary[name] for name in ("format", "headline", "totals", "rule", "kinds", "columns", "rest")}
     for name in ("rows", "unusual_rows"):
@@ -114,29 +103,31 @@ def _for_comparison(summary: dict[str, Any]) -> dict[str, Any]:
     return kept
 
 
-def _tiles(summary: dict[str, Any], words: dict[str, str]) -> str:
-    totals = summary["totals"]
-    shares = {
-        name: f"{percent(totals[f'corrupted_{name}'] / count)} of all {word}" if (count := totals[name]) else ""
-        for name, word in (("rows", "rows"), ("cells", "values"))
-    }
-    tiles = [
-        (totals["rows"], "row{s} examined", counted(totals["columns"], "column") + " each"),
-        (totals["corrupted_rows"], words["row_tile"], shares["rows"]),
-        (totals["corrupted_cells"], words["value_tile"], shares["cells"]),
+def _tiles(summary: Summary) -> str:
+    totals, labels = summary["totals"], ("corrupted row{s}", "corrupted value{s}", "missing value{s}")
+    if summary["repaired"]:
+        labels = ("row{s} repaired", "value{s} replaced", "missing value{s} filled")
+    shares = [
+        f"{percent(totals[f'corrupted_{of}'] / totals[of])} of all {word}" if totals[of] else ""
+        for of, word in (("rows", "rows"), ("cells", "values"))
     ]
-    if totals["unusual_rows"]:
-        tiles.append((totals["unusual_rows"], "unusual row{s}", "flagged and left alone"))
-    if totals["missing_cells"]:
-        tiles.append((totals["missing_cells"], words["missing_tile"], "gaps in the input"))
+    tiles = [
+        (totals["rows"], "row{s} examined", f"{counted(totals['columns'], 'column')} each"),
+        (totals["corrupted_rows"], labels[0], shares[0]),
+        (totals["corrupted_cells"], labels[1], shares[1]),
+    ]
+    extra = [
+        (totals["unusual_rows"], "unusual row{s}", "flagged and left alone"),
+        (totals["missing_cells"], labels[2], "gaps in the input"),
+    ]
     return "\n".join(
         f"<div class='tile'><dt>{label.format(s='s' * (value != 1))}</dt>"
         f"<dd><b>{value:,}</b><span>{detail}</span></dd></div>"
-        for value, label, detail in tiles
+        for value, label, detail in [*tiles, *(tile for tile in extra if tile[0])]
     )
 
 
-def _rule(summary: dict[str, Any], done: str) -> str:
+def _rule(summary: Summary) -> str:
     """Return which rule decided: a bar to look at where mistakes can be counted, and sentences."""
     rule, totals = summary["rule"], summary["totals"]
     if rule is None:
@@ -144,19 +135,16 @@ def _rule(summary: dict[str, Any], done: str) -> str:
     words = "".join(f"<p>{escape(sentence)}</p>" for sentence in rule["words"])
     if "expected" not in rule or not totals["rows"]:
         return words
+    n_rows, n_corrupted, expected = totals["rows"], totals["corrupted_rows"], rule["expected"]
     mistakes = "expected among them by mistake" if rule["name"] == "fdr" else "expected by mistake if all were clean"
-    label = f"{totals['corrupted_rows']:,} of {totals['rows']:,} rows {done}; about {rule['expected']:,.1f} {mistakes}"
-    bars = (("all", totals["rows"]), ("corrupted", totals["corrupted_rows"]), ("mistakes", rule["expected"]))
-    drawn = "".join(
-        f"<rect class='{name}' width='{100 * count / totals['rows']:.3f}' height='5'/>" for name, count in bars
-    )
-    key = "".join(
-        f"<span class='item'><i class='swatch {name}'></i>{meaning}</span>"
-        for name, meaning in (("mistakes", mistakes), ("corrupted", done), ("all", "unchanged"))
-    )
+    done = "repaired" if summary["repaired"] else "corrupted"
+    label = f"{n_corrupted:,} of {n_rows:,} rows {done}; about {expected:,.1f} {mistakes}"
+    bars = (("all", "unchanged", n_rows), ("corrupted", done, n_corrupted), ("mistakes", mistakes, expected))
+    drawn = [f"<rect class='{name}' width='{100 * count / n_rows:.3f}' height='5'/>" for name, _, count in bars]
+    key = [f"<span class='item'><i class='swatch {name}'></i>{word}</span>" for name, word, _ in reversed(bars)]
     return (
-        f"<svg class='gauge' viewBox='0 0 100 5' preserveAspectRatio='none' role='img' aria-label='{label}'>{drawn}"
-        f"</svg><p class='key'>{key}</p>{words}"
+        f"<svg class='gauge' viewBox='0 0 100 5' preserveAspectRatio='none' role='img' aria-label='{label}'>"
+        f"{''.join(drawn)}</svg><p class='key'>{''.join(key)}</p>{words}"
     )
 
 
@@ -165,7 +153,7 @@ def _list(sentences: list[str], name: str) -> str:
     return f"<ul class='{name}'>{items}</ul>" if items else ""
 
 
-def _most_hit(summary: dict[str, Any], corrupted: str) -> str:
+def _most_hit(summary: Summary, corrupted: str) -> str:
     """Return the columns hit most; images show that as an image."""
     top = [] if summary["grid"] else summary["columns"]["most_hit"]
     key = f"in how many rows a value was {corrupted}; adjacent columns hit together share a line"
@@ -173,7 +161,7 @@ def _most_hit(summary: dict[str, Any], corrupted: str) -> str:
     return _ranked("Columns hit most", key, lines, summary["totals"]["rows"])
 
 
-def _kinds(summary: dict[str, Any]) -> str:
+def _kinds(summary: Summary) -> str:
     counts = [(name, one["rows"], f"data-kind='{name}'") for name, one in (summary["kinds"] or {}).items()]
     lines = sorted((one for one in counts if one[1]), key=lambda one: -one[1])
     return _ranked("Kinds of corruption", "in how many rows each kind was found", lines, summary["totals"]["rows"])
@@ -191,18 +179,18 @@ def _ranked(title: str, key: str, lines: list[tuple[str, int, str]], n_rows: int
     return f"<h3>{title}</h3><p class='key'>{key}</p><ol class='top'>{items}</ol>" if items else ""
 
 
-def _rows(summary: dict[str, Any], n_shared: int) -> str:
+def _rows(summary: Summary, n_shared: int) -> str:
     """Return the list of rows, unusual ones after the others; the beginning that all names share is left out."""
     return "\n".join(
         f"<li role='option' id='row-{record['row']}' data-index='{index}' aria-selected='false' tabindex='-1'>"
         f"<span class='thumb'></span><span class='name' title='{escape(clip(record['id'], 400))}'>"
         f"{escape(clip(record['id'][n_shared:], 80, tail=41))}</span>"
-        f"<span class='what'>{row_words(record, repaired=summary['repaired'])}</span>{row_strip(record, summary)}</li>"
+        f"<span class='what'>{row_words(record, repaired=summary['repaired'])}</span>{_row_strip(record, summary)}</li>"
         for index, record in enumerate([*summary["rows"], *summary["unusual_rows"]])
     )
 
 
-def row_strip(record: dict[str, Any], summary: dict[str, Any]) -> str:
+def _row_strip(record: dict[str, Any], summary: Summary) -> str:
     """Draw where in the row something was found; nothing if rows are images."""
     if summary["grid"]:
         return ""
@@ -216,15 +204,42 @@ def row_strip(record: dict[str, Any], summary: dict[str, Any]) -> str:
 
 
 def _shared_beginning(names: list[str]) -> str:
-    """Return the folder or file that precedes all names, if it is long.
-
-    Examples
-    --------
-    >>> _shared_beginning(["rows/of/the/year/2024.csv, line 7", "rows/of/the/year/2024.csv, line 12"])
-    'rows/of/the/year/2024.csv, '
-    >>> _shared_beginning(["2024.csv, line 7", "2024.csv, line 12"])
-    ''
-    """
+    """Return the folder or file that precedes all names, if it is long."""
     beginning = os.path.commonprefix(names) if len(names) > 1 else ""  # noqa: RUF071 - names are not all paths
     end = max(beginning.rfind(mark) + len(mark) if mark in beginning else 0 for mark in ("/", ", "))
     return beginning[:end] if end > _LONGEST_SHARED else ""
+
+
+def notebook_html(summary: Summary) -> str:
+    """Return the summary as HTML that fits below a notebook's cell.
+
+    Parameters
+    ----------
+    summary : dict
+        From `treemend.report.SummaryBuilder`.
+    """
+    words = summary["warnings"] + (summary["rule"]["words"][:2] if summary["rule"] else [])
+    top = summary["columns"]["most_hit"][:_SHOWN_COLUMNS]
+    most_hit = ", ".join(f"{escape(one['name'])} ({counted(one['rows'], 'row')})" for one in top)
+    return (
+        "<div style='max-width:52em;font:14px/1.5 system-ui,sans-serif'>"
+        f"<div style='font-size:1.2em;font-weight:600'>{escape(summary['headline'])}</div>"
+        f"<div style='opacity:.75'>{escape(' '.join(words))}</div>{_notebook_table(summary)}"
+        + (f"<div style='opacity:.75'>Hit most: {most_hit}.</div></div>" if top else "</div>")
+    )
+
+
+def _notebook_table(summary: Summary) -> str:
+    touched = [record for record in summary["rows"] if record["n_corrupted"] or record["n_missing"]]
+    lines = "".join(
+        "<tr>"
+        f"<td {_CELL}>{escape(clip(record['id'], 40))}</td>"
+        f"<td {_CELL}>{row_words(record, repaired=summary['repaired'])}</td>"
+        f"<td {_CELL}>{_row_strip(record, summary)}</td>"
+        "</tr>"
+        for record in [*touched[:_SHOWN_ROWS], *summary["unusual_rows"][:_SHOWN_UNUSUAL]]
+    )
+    for name, style in _STYLES.items():
+        lines = lines.replace(name, style)
+    titles = "".join(f"<th {_CELL} scope='col'>{word}</th>" for word in ("row", "what", "where"))
+    return f"<table style='border-collapse:collapse;margin:.6em 0'><tr>{titles}</tr>{lines}</table>" if lines else ""

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from treemend.report.findings import CORRUPTED, KINDS, MISSING, Findings, row_runs
-from treemend.report.findings_table import findings_table
+from treemend.report.findings import CORRUPTED, KINDS, MISSING, Findings, findings_table, row_runs
 from treemend.report.words import name_run, strongest_node, why
 
 __all__ = ["ShownColumns", "WorstRows", "plain_numbers"]
@@ -36,14 +35,13 @@ class WorstRows:
 
     def add(self, findings: Findings, rows: NDArray[np.int64], first_row: int) -> None:
         """Consider some rows of a batch whose first row has the number `first_row` in the table."""
-        n_corrupted = findings.mask[rows].sum(axis=1)
-        n_missing = findings.only_missing[rows].sum(axis=1)
+        n_corrupted, n_missing = findings.mask[rows].sum(axis=1), findings.only_missing[rows].sum(axis=1)
         group = np.where(n_corrupted > 0, 0, np.where(n_missing > 0, 1, 2))
         scores = findings.p_values if findings.row_scores is None else findings.row_scores
         score = np.zeros(len(rows)) if scores is None else np.nan_to_num(scores[rows])
-        hit = -(n_corrupted + n_missing)
-        worst = np.lexsort((hit, score, group))[: self._most].tolist()
-        ranks = [(int(group[at]), float(score[at]), int(hit[at]), first_row + int(rows[at])) for at in worst]
+        keys = (group, score, -(n_corrupted + n_missing), rows + first_row)
+        worst = np.lexsort(keys[::-1])[: self._most]
+        ranks: list[Rank] = list(zip(*(key[worst].tolist() for key in keys), strict=True))
         if len(self._ranked) == self._most:
             ranks = [rank for rank in ranks if rank < self._ranked[-1][0]]
         if ranks:
@@ -125,11 +123,5 @@ def _why(record: dict[str, Any], findings: Findings, columns: ShownColumns, scor
 
 
 def plain_numbers(values: NDArray[np.float64], digits: int = 6) -> list[float | None]:
-    """Round to significant digits; None where a value is not finite.
-
-    Examples
-    --------
-    >>> plain_numbers(np.array([1 / 3, 4.0, 123456789.0, np.nan]))
-    [0.333333, 4.0, 123457000.0, None]
-    """
+    """Round to significant digits; None where a value is not finite."""
     return [float(f"{value:.{digits}g}") if math.isfinite(value) else None for value in values.tolist()]

@@ -26,7 +26,7 @@ _MOST_RECORDS, _FEWEST_RECORDS = 1000, 4
 _MOST_NUMBERS = 600_000
 _MOST_HIT = 15
 _TREE = ("start", "stop", "depth")
-_MAP_ROWS, _MAP_COLUMNS, _MAP_CHUNK = 256, 400, 4096
+_MAP_ROWS, _MAP_COLUMNS = 256, 400
 
 
 def summarise(
@@ -81,7 +81,7 @@ class SummaryBuilder:
         units: Mapping[str, str] | str | None = None,
         rest: str = REST,
     ) -> None:
-        self._repaired, self._labels, self._units, self._rest = repaired, labels or {}, units, rest
+        self._repaired, self._labels, self._units, self._rest = repaired, labels or {}, units or {}, rest
         self._shared: Findings | None = None
         self._n_rows = self._n_corrupted = self._n_unusual = 0
         self._warnings: list[str] = []
@@ -134,14 +134,16 @@ class SummaryBuilder:
             "missing_cells": int(self._missing.by_column.sum()),
         }
         rows, unusual_rows = self._worst.records(), self._worst_unusual.records()
-        counts = [{"rows": rows, "cells": cells} for rows, cells in self._kinds.tolist()]
+        kinds = [{"rows": n_rows, "cells": n_cells} for n_rows, n_cells in self._kinds.tolist()]
+        n_listed = len(rows) + len(unusual_rows)
+        listed = f"The {n_listed:,} worst of {counted(self._n_rows, 'row')} are listed with their values"
         return {
             "format": FORMAT,
             "repaired": self._repaired,
             "headline": headline(totals, repaired=self._repaired),
             "totals": totals,
             "rule": rule_summary(shared.rule, self._n_rows, self._n_corrupted),
-            "kinds": None if shared.kinds is None else dict(zip(KINDS, counts, strict=True)),
+            "kinds": None if shared.kinds is None else dict(zip(KINDS, kinds, strict=True)),
             "columns": self._column_summary(shared),
             "map": {
                 "rows_per_cell": self._corrupted.rows_per_cell,
@@ -155,16 +157,10 @@ class SummaryBuilder:
             "grid": None if shared.grid is None or n_columns > _MOST_SHOWN_COLUMNS else list(shared.grid),
             "rows": rows,
             "unusual_rows": unusual_rows,
-            "rest": self._where_the_rest_is(len(rows) + len(unusual_rows)),
+            "rest": f"{listed}; counts and the map cover all. {self._rest}" if n_listed < self._n_rows else "",
             "warnings": self._warnings,
             "notes": self._notes(is_image=shared.grid is not None),
         }
-
-    def _where_the_rest_is(self, n_listed: int) -> str:
-        if n_listed == self._n_rows:
-            return ""
-        listed = f"The {n_listed:,} worst of {counted(self._n_rows, 'row')} are listed with their values"
-        return f"{listed}; counts and the map cover all. {self._rest}"
 
     def _notes(self, *, is_image: bool) -> list[str]:
         """Say what charts leave out or join."""
@@ -184,10 +180,7 @@ class SummaryBuilder:
         # What holds for all batches; the rows of the first one need not stay in memory.
         self._shared = replace(findings.take(np.zeros(0, dtype=np.int64)), node_scores=None, row_ids=None)
         order = np.arange(n_columns) if findings.order is None else np.asarray(findings.order)
-        own_names = findings.column_names
-        names = [own_names[column] for column in order]
-        units = self._units or {}
-        self._unit = [units if isinstance(units, str) else units.get(name, "") for name in names]
+        names = np.array(findings.column_names, dtype=object)[order].tolist()
         places = np.unique(np.linspace(0, n_columns - 1, min(n_columns, _MOST_SHOWN_COLUMNS)).astype(np.int64))
         numbers = 2 * len(places) + (0 if findings.tree is None else len(findings.tree.start))
         most = int(np.clip(_MOST_NUMBERS // numbers, _FEWEST_RECORDS, _MOST_RECORDS))
@@ -201,10 +194,12 @@ class SummaryBuilder:
         order, names, places = self._columns
         hits, columns = self._corrupted.by_column, order[places]
         low, high = shared.reference_low, shared.reference_high
+        own_names, unit = shared.column_names, self._units
+        units = [unit if isinstance(unit, str) else unit.get(own_names[column], "") for column in columns]
         return {
             "named": shared.names is not None,
             "names": [names[place] for place in places],
-            "units": [self._unit[place] for place in places] if any(self._unit) else None,
+            "units": units if any(units) else None,
             "places": places.tolist() if len(places) < len(names) else None,
             "order": None if np.array_equal(order, np.arange(len(order))) else columns.tolist(),
             "corrupted": hits[places].tolist(),
@@ -224,11 +219,6 @@ def hit_together(hits: NDArray[np.int64], joint: NDArray[np.int64]) -> list[tupl
 
     `hits` counts the rows in which each column was hit, `joint` those in which it and the next one were. A group is its
     start, its stop, and the column hit most.
-
-    Examples
-    --------
-    >>> hit_together(np.array([0, 8, 9, 9, 1, 5]), np.array([0, 8, 9, 1, 1]))
-    [(1, 4, 2), (5, 6, 5), (4, 5, 4)]
     """
     groups, free = [], hits > 0
     joined = 2 * joint >= np.maximum(hits[1:], hits[:-1])
@@ -254,22 +244,21 @@ class _CountMap:
     def __init__(self, n_columns: int) -> None:
         self._n_rows, self.rows_per_cell = 0, 1
         self.columns_per_cell = -(-n_columns // _MAP_COLUMNS)
+        self.by_column = np.zeros(n_columns, dtype=np.int64)
         self._starts = np.arange(0, n_columns, self.columns_per_cell)
         self._counts = np.zeros((_MAP_ROWS, len(self._starts)), dtype=np.int64)
-        self.by_column = np.zeros(n_columns, dtype=np.int64)
 
     def add(self, mask: NDArray[np.bool_]) -> None:
-        self.by_column += mask.sum(axis=0)
-        for first in range(0, len(mask), _MAP_CHUNK):
-            chunk = mask[first : first + _MAP_CHUNK]
-            rows = np.arange(self._n_rows, self._n_rows + len(chunk))
-            self._n_rows += len(chunk)
-            while (self._n_rows - 1) // self.rows_per_cell >= _MAP_ROWS:
-                joined = self._counts[0::2] + self._counts[1::2]
-                self._counts[: len(joined)], self._counts[len(joined) :] = joined, 0
-                self.rows_per_cell *= 2
-            counts = np.add.reduceat(chunk, self._starts, axis=1, dtype=np.int64)
-            np.add.at(self._counts, rows // self.rows_per_cell, counts)
+        rows = np.arange(self._n_rows, self._n_rows + len(mask))
+        self._n_rows += len(mask)
+        while self._n_rows > _MAP_ROWS * self.rows_per_cell:
+            joined = self._counts[0::2] + self._counts[1::2]
+            self._counts[: len(joined)], self._counts[len(joined) :] = joined, 0
+            self.rows_per_cell *= 2
+        lines, first = np.unique(rows // self.rows_per_cell, return_index=True)
+        counts = np.add.reduceat(mask, first, axis=0, dtype=np.int64)
+        self.by_column += counts.sum(axis=0)
+        self._counts[lines] += np.add.reduceat(counts, self._starts, axis=1)
 
     def counts(self) -> list[list[int]]:
         lines: list[list[int]] = self._counts[: -(-self._n_rows // self.rows_per_cell)].tolist()
