@@ -97,8 +97,8 @@ def _tiles(summary: Summary) -> str:
     row_share, cell_share = (percent(totals[f"corrupted_{of}"] / max(totals[of], 1)) for of in ("rows", "cells"))
     tiles = [
         (totals["rows"], "row{s} examined", f"{counted(totals['columns'], 'column')} each"),
-        (totals["corrupted_rows"], labels[0], f"{row_share} of all rows"),
-        (totals["corrupted_cells"], labels[1], f"{cell_share} of all values"),
+        (totals["corrupted_rows"], labels[0], f"{row_share} of all rows" if totals["rows"] else ""),
+        (totals["corrupted_cells"], labels[1], f"{cell_share} of all values" if totals["cells"] else ""),
         (totals["unusual_rows"], "unusual row{s}", "flagged and left alone"),
         (totals["missing_cells"], labels[2], "gaps in the input"),
     ]

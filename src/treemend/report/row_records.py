@@ -56,7 +56,7 @@ def _records(findings: Findings, numbers: NDArray[np.int64], columns: ShownColum
     n_rows, shown, unknown = len(numbers), columns.order[columns.places], [None] * len(numbers)
     labels = findings.cell_labels[:, columns.order]
     rows, start, stop = row_runs(labels)
-    runs = _by_row(rows, [start, stop, labels[rows, start]], n_rows)
+    runs = _by_row(rows, [start.tolist(), stop.tolist(), labels[rows, start].tolist()], n_rows)
     filled_at = [np.flatnonzero(line >= 0) for line in labels[:, columns.places]]
     filled = [shown[at] for at in filled_at]
     table = findings_table(findings)
@@ -74,12 +74,12 @@ def _records(findings: Findings, numbers: NDArray[np.int64], columns: ShownColum
         "n_missing": findings.only_missing.sum(axis=1).tolist(),
         "corrupted": [[[a, b, -1 if k == CORRUPTED else k] for a, b, k in line if k != MISSING] for line in runs],
         "missing": [[[a, b] for a, b, k in line if k == MISSING] for line in runs],
-        "before": _chosen(findings.before, [shown] * n_rows),
+        "before": _rounded(findings.before, [shown] * n_rows),
         "filled_at": [at.tolist() for at in filled_at],
-        "after": _chosen(findings.after, filled),
-        "spread": _chosen(findings.spread, filled),
-        "evidence": _chosen(findings.cell_evidence, [shown] * n_rows, digits=3),
-        "nodes": _chosen(scores, [slice(None)] * n_rows),
+        "after": _rounded(findings.after, filled),
+        "spread": _rounded(findings.spread, filled),
+        "evidence": _rounded(findings.cell_evidence, [shown] * n_rows, digits=3),
+        "nodes": _rounded(scores, [slice(None)] * n_rows),
         "findings": _by_row(np.array(table["row"]), lines, n_rows),
     }
     records = [dict(zip(fields, line, strict=True)) for line in zip(*fields.values(), strict=True)]
@@ -88,14 +88,14 @@ def _records(findings: Findings, numbers: NDArray[np.int64], columns: ShownColum
     return records
 
 
-def _by_row(rows: NDArray[np.int64], columns: Sequence[Any], n_rows: int) -> list[list[list[Any]]]:
+def _by_row(rows: NDArray[np.int64], columns: list[list[Any]], n_rows: int) -> list[list[list[Any]]]:
     """Turn columns of a table, sorted by row, into lists of lines, one list for each row."""
-    lines = [list(line) for line in zip(*(np.asarray(column).tolist() for column in columns), strict=True)]
+    lines = [list(line) for line in zip(*columns, strict=True)]
     bounds = np.searchsorted(rows, np.arange(n_rows + 1)).tolist()
     return [lines[first:last] for first, last in pairwise(bounds)]
 
 
-def _chosen(values: NDArray[np.float64] | None, columns: Sequence[Any], digits: int = 6) -> list[Any]:
+def _rounded(values: NDArray[np.float64] | None, columns: Sequence[Any], digits: int = 6) -> list[Any]:
     """Return the values of each row in its own columns, rounded; None for each row if there are no values."""
     if values is None:
         return [None] * len(columns)
