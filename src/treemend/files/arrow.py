@@ -20,7 +20,7 @@ from pyarrow import ipc, parquet
 from treemend.exceptions import InputError
 from treemend.files.batch import Batch, Source, batch_length
 from treemend.files.recognition import Sample, is_numeric, sample_length
-from treemend.tables import check_exact_integers, integers_fit
+from treemend.tables import check_exact_integers
 
 __all__ = ["ArrowFile", "ArrowWriter"]
 
