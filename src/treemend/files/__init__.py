@@ -18,12 +18,10 @@ from treemend.files.table import (
     FileTable,
     any_matches,
     choose_columns,
-    describe_missing,
     files_of,
     match_columns,
     open_table,
     open_writer,
-    write_columns,
 )
 
 __all__ = [
@@ -36,11 +34,9 @@ __all__ = [
     "Writer",
     "any_matches",
     "choose_columns",
-    "describe_missing",
     "files_of",
     "format_of",
     "match_columns",
     "open_table",
     "open_writer",
-    "write_columns",
 ]

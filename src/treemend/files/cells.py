@@ -31,7 +31,6 @@ __all__ = [
 
 MISSING_WORDS = frozenset({"", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "nil", "?", "-", "--", "."})
 _TEXTS_TRIED = 2_000
-_SPACES = "[ \u00a0\u202f]"
 
 
 def raw_cells(line: bytes, delimiter: bytes) -> list[bytes] | None:
@@ -81,7 +80,7 @@ def quoted(text: str, delimiter: str) -> str:
 class NumberFormat:
     """How numbers are written in a text file, and which words, in lower case, stand for missing values.
 
-    ``thousands`` divides groups of three digits, empty if nothing does; a blank stands for any kind of blank.
+    ``thousands`` divides groups of three digits, empty if nothing does.
     """
 
     decimal: str = "."
@@ -96,17 +95,13 @@ class NumberFormat:
     @cached_property
     def pattern(self) -> str:
         """Regular expression of a number."""
-        digits = r"\d+" + (rf"|\d{{1,3}}(?:{self._separator}\d{{3}})+" if self.thousands else "")
+        digits = r"\d+" + (rf"|\d{{1,3}}(?:{re.escape(self.thousands)}\d{{3}})+" if self.thousands else "")
         point, exponent = re.escape(self.decimal), r"(?:[eE][+-]?\d+)?"
         return rf"^[+-]?(?:(?:(?:{digits})(?:{point}\d*)?|{point}\d+){exponent}|[iI][nN][fF](?:[iI][nN][iI][tT][yY])?)$"
 
     @cached_property
     def _compiled(self) -> re.Pattern[str]:
         return re.compile(self.pattern, re.ASCII)
-
-    @property
-    def _separator(self) -> str:
-        return _SPACES if self.thousands == " " else re.escape(self.thousands)
 
     def is_number(self, text: str) -> bool:
         """Tell whether a text is a number, blanks around it aside."""
@@ -122,17 +117,14 @@ class NumberFormat:
         right = pc.match_substring_regex(texts, self.pattern)
         missing = pc.is_in(pc.ascii_lower(texts), value_set=pa.array(sorted(self.missing)))
         numbers = pc.if_else(pc.and_not(right, missing), texts, pa.scalar(None, pa.string()))
-        if self.thousands:
-            numbers = pc.replace_substring_regex(numbers, self._separator, "")
-        if self.decimal != ".":
-            numbers = pc.replace_substring(numbers, self.decimal, ".")
+        for text, plain in ((self.thousands, ""), (self.decimal, ".")):
+            if text not in ("", plain):
+                numbers = pc.replace_substring(numbers, text, plain)
         values = pc.cast(numbers, pa.float64()).to_numpy(zero_copy_only=False)
         return values, ~np.asarray(pc.or_(right, missing).to_numpy(zero_copy_only=False), dtype=bool)
 
 
-_FORMATS = tuple(
-    NumberFormat(*way) for way in ((".", ""), (",", ""), (",", "."), (".", ","), (",", " "), (".", " "), (".", "'"))
-)
+_FORMATS = (NumberFormat(), NumberFormat(","), NumberFormat(",", "."), NumberFormat(".", ","))
 
 
 def number_format(texts: Iterable[str], delimiter: str) -> NumberFormat:
@@ -165,19 +157,21 @@ def number_text(value: float, *, integer: bool = False, decimal: str = ".") -> s
 
 def delimited(column: Any, delimiter: str) -> Any:
     """Return a column of any type as bytes between delimiters; nothing where there is no value."""
+    is_float = pa.types.is_floating(column.type)
     column = column.combine_chunks()
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.uint8())
     if pa.types.is_float16(column.type):
-        column = pa.array([None if np.isnan(value) else str(value) for value in column.to_numpy(zero_copy_only=False)])
-    elif pa.types.is_floating(column.type):
-        column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
+        # As NumPy prints them: with the fewest digits that give the same bits.
+        column = pa.array(column.to_numpy(zero_copy_only=False).astype(str))
     try:
         texts = column if pa.types.is_binary(column.type) else column.cast(pa.string()).cast(pa.binary())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         texts = pa.array([None if value is None else str(value).encode() for value in column.to_pylist()], pa.binary())
+    if is_float:
+        texts = pc.if_else(pc.equal(texts, b"nan"), b"", texts)
     texts = pc.fill_null(texts, b"")
     special = pc.match_substring_regex(texts, f'["\r\n{re.escape(delimiter)}]')
     if pc.any(special).as_py():

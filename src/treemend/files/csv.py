@@ -5,12 +5,11 @@ fewest digits that give the same bits again. Delimiter and number format are rec
 """
 
 import os
-import re
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from contextlib import suppress
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from lzma import LZMAError
 from typing import Any, BinaryIO
 
@@ -20,7 +19,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from treemend.exceptions import InputError
-from treemend.files.batch import Batch, Source
+from treemend.files.batch import Batch, Source, Writer
 from treemend.files.cells import (
     MISSING_WORDS,
     NumberFormat,
@@ -33,20 +32,18 @@ from treemend.files.cells import (
 )
 from treemend.files.formats import ReadOptions, compressed, decompressed
 from treemend.files.lines import Lines, line_ends, record_starts
-from treemend.files.recognition import Sample, sample_length
-from treemend.tables import shortened
+from treemend.files.recognition import sample_length
+from treemend.tables import listed
 
 __all__ = ["CsvFile", "CsvWriter"]
 
 BLOCK_BYTES = 2**22
 _HEAD_BYTES = 2**20
-_PIECE_BYTES = 2**16
 _LONGEST_QUOTED = 2**20
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _RECORDS_TRIED = 50
 _CELLS_TRIED = 10_000
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_UNREADABLE = (OSError, EOFError, LZMAError, zlib.error, pa.ArrowException)
 
 
 class CsvFile(Source):
@@ -71,83 +68,46 @@ class CsvFile(Source):
         *,
         once: bool = False,
     ) -> None:
-        self.label, self.usual_delimiter = label, usual_delimiter
-        self.named = options.header
-        self._open = partial(_Input, label, opened, compression)
-        self._can_seek = not once and not compression
-        reader = self._open()
-        head, ended = reader.head()
-        if not once:
-            reader.close()
-        begin, named = _text_begins(label, head)
+        self.label, self.usual_delimiter, self.named = label, usual_delimiter, options.header
+        self._blocks = partial(_read_blocks, label, opened, compression)
+        blocks = self._blocks(_HEAD_BYTES)
+        head, ended, done = b"", False, 0.0
+        while not ended and head.count(b"\n") + head.count(b"\r") <= 3:
+            block, ended, done = next(blocks)
+            head += block
+        if head.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in head[:1000]:
+            raise InputError(f"{label} is not text in UTF-8. Save it as CSV in UTF-8.")
+        begin = len(_BYTE_ORDER_MARK) if head.startswith(_BYTE_ORDER_MARK) else 0
         text = head[begin:]
-        self.delimiter = options.delimiter or named or _find_delimiter(text, ended, usual_delimiter)
+        self.delimiter = options.delimiter or _find_delimiter(text, ended, usual_delimiter)
         starts, end = record_starts(text, self.delimiter, last=ended, blank_is_record=False)
         if not len(starts):
             problem = "holds nothing but an open quote" if text.strip() else "is empty"
             raise InputError(f"{label} {problem}. Give a file with rows.")
-        first = text[starts[0] : starts[1] if len(starts) > 1 else end]
+        first = text[starts[0] : [*starts, end][1]]
         self.names = _names(first, self.delimiter, header=options.header)
         begin += int(starts[0]) + (len(first) if options.header else 0)
-        self.preamble = head[:begin]
-        self._stream = (reader, head[begin:]) if once else None
+        self.preamble, rest = head[:begin], head[begin:]
+        self._stream = chain([(rest, ended, done)], blocks) if once else None
         self._first_line = 1 + len(line_ends(self.preamble))
         self.numbers = NumberFormat()
-        self._head, _ = self._split(head[begin:], self._first_line, ended=ended)
+        self._head, _ = self._split(rest, self._first_line, ended=ended)
         self.numbers = self._number_format(options)
-        self._head = replace(self._head, numbers=self.numbers)
-        words = self.numbers.missing
-        self._null_values = sorted({form for word in words for form in (word, word.upper(), word.title())})
         self.notes = self._recognised()
 
-    def sample(self) -> Sample:
-        """Return the first rows, and some from further on."""
-        length = sample_length(len(self.names))
-        pieces = [self._head.part(0, length), *self._later_pieces(length // 4)]
-        # By number: names may be there twice.
-        names = [str(position) for position in range(len(self.names))]
-        rows = pa.concat_tables([piece.table(as_text=True).rename_columns(names) for piece in pieces])
-        return Sample(rows, len(pieces[0]))
-
-    def _later_pieces(self, length: int) -> Iterator[Lines]:
-        """Cut rows out of the second half of a file; where a quoted cell has several lines, some are left out."""
-        if not self._can_seek:
-            return
-        reader = self._open()
-        try:
-            for share in (0.5, 0.75, 1.0):
-                begin = int(reader.size * share) - _PIECE_BYTES
-                if begin < _HEAD_BYTES:
-                    continue
-                piece = reader.piece(begin, _PIECE_BYTES)
-                starts, end = record_starts(piece, self.delimiter, last=False, blank_is_record=False)
-                lines = replace(self._head, data=piece[:end], starts=starts)
-                # The first is cut somewhere.
-                rows = [row for row in range(1, min(len(lines), length)) if lines.is_complete(row)]
-                yield lines.take(np.array(rows, dtype=np.int64))
-        finally:
-            reader.close()
+    def sample(self) -> Any:
+        """Return the first rows."""
+        return self._head.head(sample_length(len(self.names))).table(as_text=True)
 
     def batches(self, columns: tuple[int, ...]) -> Iterator[Batch]:
         """Read the rows from the first to the last; only once from a stream."""
-        if self._stream is not None:
-            reader, rest = self._stream
-        else:
-            reader, rest = self._open(), b""
-            reader.read(len(self.preamble))
-        first_line, any_rows, ended = self._first_line, False, False
-        try:
-            while not ended:
-                more = reader.read(BLOCK_BYTES)
-                ended = len(more) < BLOCK_BYTES
-                lines, rest = self._split(rest + more, first_line, ended=ended)
-                if len(lines) or (ended and not any_rows):
-                    any_rows = True
-                    first_line += len(line_ends(lines.data))
-                    done = 1.0 if ended else reader.done()
-                    yield Batch(self._values(lines, columns), columns, lines.place, done, lines=lines)
-        finally:
-            reader.close()
+        rest, first_line, any_rows = b"", self._first_line, False
+        for block, ended, done in self._stream or self._blocks(BLOCK_BYTES, len(self.preamble)):
+            lines, rest = self._split(rest + block, first_line, ended=ended)
+            if len(lines) or (ended and not any_rows):
+                any_rows = True
+                first_line += len(line_ends(lines.data))
+                yield Batch(self._values(lines, columns), columns, lines.place, done, lines=lines)
 
     def _split(self, data: bytes, first_line: int, *, ended: bool) -> tuple[Lines, bytes]:
         """Cut complete records off, all but the last: blank lines that belong to it may follow."""
@@ -164,7 +124,8 @@ class CsvFile(Source):
 
     def _values(self, lines: Lines, columns: tuple[int, ...]) -> NDArray[np.float64]:
         if not self.numbers.thousands:
-            plain = lines.floats(columns, self._null_values)
+            words = {form for word in self.numbers.missing for form in (word, word.upper(), word.title())}
+            plain = lines.floats(columns, sorted(words))
             if plain is not None:
                 return plain
         texts = lines.table(columns, as_text=True)
@@ -176,26 +137,24 @@ class CsvFile(Source):
         if wrong:
             row, position = min(wrong)
             others = [texts.column_names[other] for _, other in wrong if other != position]
-            self._refuse(lines.place(row), texts.column(position)[row].as_py(), texts.column_names[position], others)
+            also = f"; nor are cells of {listed(others)}" if others else ""
+            text = texts.column(position)[row].as_py().strip()
+            raise InputError(
+                f"{lines.place(row)}, column {texts.column_names[position]!r}: {text[:40]!r} is not a number{also}. "
+                f"Correct it, give {self._option_for(text)}, or keep the column out with --passthrough."
+            )
         return values
 
-    def _refuse(self, place: str, text: str, name: str, others: list[str]) -> None:
-        also = f"; nor are cells of {shortened([*map(repr, others)])}" if others else ""
-        text = text.strip()
+    def _option_for(self, text: str) -> str:
         written = number_format([text], self.delimiter)
-        help_by = f"--missing {text[:40]!r} if it stands for a missing value"
-        if not written.plain and written.is_number(text):
-            help_by = f"--decimal '{written.decimal}' --thousands '{written.thousands}' if its numbers are written so"
-        raise InputError(
-            f"{place}, column {name!r}: {text[:40]!r} is not a number{also}. "
-            f"Correct it, give {help_by}, or keep the column out with --passthrough."
-        )
+        if written.plain or not written.is_number(text):
+            return f"--missing {text[:40]!r} if it stands for a missing value"
+        return f"--decimal '{written.decimal}' --thousands '{written.thousands}' if its numbers are written so"
 
     def _number_format(self, options: ReadOptions) -> NumberFormat:
-        cells = self._head.part(0, max(5, _CELLS_TRIED // len(self.names))).table(as_text=True)
+        cells = self._head.head(max(5, _CELLS_TRIED // len(self.names))).table(as_text=True)
         found = number_format((text for column in cells.columns for text in column.to_pylist()), self.delimiter)
-        decimal = options.decimal or found.decimal
-        thousands = options.thousands
+        decimal, thousands = options.decimal or found.decimal, options.thousands
         if thousands is None:
             thousands = found.thousands if found.decimal == decimal else ""
         words = {word.strip().lower() for word in options.missing or ()}
@@ -216,58 +175,22 @@ class CsvFile(Source):
         return tuple(notes)
 
 
-class _Input:
-    """A file of bytes, perhaps compressed, of which it is known how far it has been read."""
-
-    def __init__(self, label: str, opened: Callable[[], BinaryIO], compression: str) -> None:
-        self._label, self._file = label, opened()
-        self._content = decompressed(self._file, compression)
-        try:
-            self.size = os.fstat(self._file.fileno()).st_size
-        except OSError:
-            self.size = 0
-
-    def head(self) -> tuple[bytes, bool]:
-        """Read some lines, and tell whether these are all."""
-        head = b""
-        while True:
-            more = self.read(_HEAD_BYTES)
-            head += more
-            if len(more) < _HEAD_BYTES or head.count(b"\n") + head.count(b"\r") > 3:
-                return head, len(more) < _HEAD_BYTES
-
-    def read(self, n_bytes: int) -> bytes:
-        """Read so many bytes; less only at the end."""
-        try:
-            data = self._content.read(n_bytes)
-            while len(data) < n_bytes and (more := self._content.read(n_bytes - len(data))):
-                data += more
-        except _UNREADABLE as error:
-            self.close()
-            raise InputError(f"{self._label} is damaged: {error}. Get the file anew.") from None
-        return data
-
-    def piece(self, begin: int, n_bytes: int) -> bytes:
-        """Read from the middle of a file that is not compressed."""
-        self._file.seek(begin)
-        return self.read(n_bytes)
-
-    def done(self) -> float:
-        """Return the share of the file that has been read, as far as that is known."""
-        return min(1.0, self._file.tell() / self.size) if self.size else 0.0
-
-    def close(self) -> None:
-        """Close the file."""
-        self._content.close()
-        self._file.close()
-
-
-def _text_begins(label: str, head: bytes) -> tuple[int, str]:
-    """Return where the text begins, behind a byte-order mark, and the delimiter that the first line names for Excel."""
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in head[:1000]:
-        raise InputError(f"{label} is not text in UTF-8. Save it as CSV in UTF-8.")
-    found = re.match(rb"(?:\xef\xbb\xbf)?(?:sep=([!-~\t])\r?\n)?", head)
-    return (found.end(), (found[1] or b"").decode()) if found else (0, "")
+def _read_blocks(
+    label: str, opened: Callable[[], BinaryIO], compression: str, length: int, skip: int = 0
+) -> Iterator[tuple[bytes, bool, float]]:
+    """Read blocks of bytes; tell whether one is the last, and the share of the file that has been read, if known."""
+    try:
+        with opened() as file, decompressed(file, compression) as content:
+            size, ended = 0, False
+            with suppress(OSError):
+                size = os.fstat(file.fileno()).st_size
+            content.read(skip)
+            while not ended:
+                block = content.read(length)
+                ended = len(block) < length
+                yield block, ended, 1.0 if ended else min(1.0, file.tell() / size) if size else 0.0
+    except (OSError, EOFError, LZMAError, zlib.error, pa.ArrowException) as error:
+        raise InputError(f"{label} is damaged: {error}. Get the file anew.") from None
 
 
 def _find_delimiter(text: bytes, ended: bool, usual: str) -> str:
@@ -298,7 +221,7 @@ def _names(line: bytes, delimiter: str, *, header: bool) -> tuple[str, ...]:
     return tuple(name if name.strip() else f"Unnamed: {position}" for position, name in enumerate(names))
 
 
-class CsvWriter:
+class CsvWriter(Writer):
     """A text file being written; names of columns come first, or the bytes that are given as a header."""
 
     def __init__(self, file: BinaryIO, compression: str, delimiter: str, header: bool | bytes) -> None:

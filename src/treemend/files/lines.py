@@ -41,8 +41,7 @@ class Lines:
 
     def place(self, row: int) -> str:
         """Say in which file and line a record begins."""
-        n_before = int(np.searchsorted(self._line_ends, self.starts[row]))
-        return f"{self.label}, line {self.first_line + n_before}"
+        return f"{self.label}, line {self.first_line + int(np.searchsorted(self._line_ends, self.starts[row]))}"
 
     @cached_property
     def _line_ends(self) -> NDArray[np.int64]:
@@ -68,18 +67,10 @@ class Lines:
             )
         return cells, record[len(content) :]
 
-    def is_complete(self, row: int) -> bool:
-        """Tell whether a record has a cell for each column."""
-        begin, end = self.span(row)
-        cells = raw_cells(self.data[begin:end].rstrip(b"\r\n"), self.delimiter.encode())
-        return cells is not None and len(cells) == len(self.names)
-
-    def part(self, begin: int, end: int) -> "Lines":
-        """Return some of the records, and what stands between them; all of it belongs to one of the parts."""
-        first = 0 if begin == 0 else int(self.starts[begin])
-        last = len(self.data) if end >= len(self) else int(self.starts[end])
-        line = self.first_line + int(np.searchsorted(self._line_ends, first))
-        return replace(self, data=self.data[first:last], starts=self.starts[begin:end] - first, first_line=line)
+    def head(self, n_rows: int) -> "Lines":
+        """Return the first records."""
+        end = int(self.starts[n_rows]) if n_rows < len(self) else len(self.data)
+        return replace(self, data=self.data[:end], starts=self.starts[:n_rows])
 
     def take(self, rows: NDArray[np.int64]) -> "Lines":
         """Return single records, one after the other; their places are lost."""
@@ -89,11 +80,8 @@ class Lines:
 
     def floats(self, columns: tuple[int, ...], missing: list[str]) -> NDArray[np.float64] | None:
         """Return columns of plain numbers; None if there is anything else in them."""
-        try:
-            table = self._parse(columns, pa.float64(), missing)
-        except pa.ArrowInvalid:
-            return None
-        if len(table) != len(self):
+        table = self._parse(columns, pa.float64(), missing)
+        if table is None:
             return None
         values = np.empty((len(self), len(columns)))
         for position, column in enumerate(table.columns):
@@ -106,38 +94,40 @@ class Lines:
         A column with bytes that are not UTF-8 is one of bytes, or, with ``as_text``, loses those.
         """
         columns = tuple(range(len(self.names))) if columns is None else columns
-        try:
-            table = self._parse(columns, pa.binary(), [])
-        except pa.ArrowInvalid:
-            table = None
-        if table is None or len(table) != len(self):
+        parsed = self._parse(columns, pa.binary(), [])
+        if parsed is None:
             cells = [self.raw_cells(row)[0] for row in range(len(self))]
             found = [pa.array([unquoted(row[column]) for row in cells], pa.binary()) for column in columns]
-            table = pa.table(found, [str(column) for column in columns])
-        texts = [_as_text(column.combine_chunks(), always=as_text) for column in table.columns]
+        else:
+            found = [column.combine_chunks() for column in parsed.columns]
+        texts = [_as_text(column, always=as_text) for column in found]
         return pa.Table.from_arrays(texts, [self.names[column] for column in columns])
 
     def _parse(self, columns: tuple[int, ...], kind: Any, missing: list[str]) -> Any:
+        """Cut the records with pyarrow; None if it refuses them, or finds more or fewer."""
         numbers = [str(column) for column in range(len(self.names))]
         wanted = [numbers[column] for column in columns]
         if not wanted or not len(self):
             return pa.table({name: pa.array([], kind) for name in wanted})
-        return pa.csv.read_csv(
-            pa.BufferReader(self.data),
-            pa.csv.ReadOptions(column_names=numbers, use_threads=False, block_size=len(self.data) + 1),
-            pa.csv.ParseOptions(
-                delimiter=self.delimiter,
-                newlines_in_values=b'"' in self.data,
-                ignore_empty_lines=len(self.names) > 1,
-            ),
-            pa.csv.ConvertOptions(
-                include_columns=wanted,
-                column_types=dict.fromkeys(wanted, kind),
-                decimal_point=self.numbers.decimal,
-                null_values=missing,
-                strings_can_be_null=False,
-            ),
-        )
+        has_quotes, several = b'"' in self.data, len(numbers) > 1
+        try:
+            table = pa.csv.read_csv(
+                pa.BufferReader(self.data),
+                pa.csv.ReadOptions(column_names=numbers, use_threads=False, block_size=len(self.data) + 1),
+                pa.csv.ParseOptions(
+                    delimiter=self.delimiter, newlines_in_values=has_quotes, ignore_empty_lines=several
+                ),
+                pa.csv.ConvertOptions(
+                    include_columns=wanted,
+                    column_types=dict.fromkeys(wanted, kind),
+                    decimal_point=self.numbers.decimal,
+                    null_values=missing,
+                    strings_can_be_null=False,
+                ),
+            )
+        except pa.ArrowInvalid:
+            return None
+        return table if len(table) == len(self) else None
 
 
 def _as_text(column: Any, *, always: bool) -> Any:
