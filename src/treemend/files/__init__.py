@@ -10,12 +10,13 @@
 read and written in batches; the same table can be read more than once, and untouched bytes of text files stay.
 """
 
-from treemend.files.batch import Batch, Writer
+from treemend.files.batch import Batch
 from treemend.files.formats import STANDARD_STREAM, ReadOptions, format_of
 from treemend.files.recognition import Column
 from treemend.files.table import (
     ColumnChoice,
     FileTable,
+    Writer,
     any_matches,
     choose_columns,
     files_of,

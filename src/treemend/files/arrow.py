@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pyarrow import ipc, parquet
 
 from treemend.exceptions import InputError
-from treemend.files.batch import Batch, Source, Writer, batch_length
+from treemend.files.batch import Batch, Source, batch_length
 from treemend.files.recognition import sample_length
 from treemend.tables import check_exact_integers
 
@@ -85,7 +85,7 @@ class ArrowFile(Source):
                     yield (group + 1) / self._n_groups, table.slice(begin, length)
 
 
-class ArrowWriter(Writer):
+class ArrowWriter:
     """A Parquet or Feather file being written; without ``keep_integers``, chosen columns of integers become float64."""
 
     def __init__(self, file: BinaryIO, family: str, *, keep_integers: bool) -> None:

@@ -20,7 +20,7 @@ from treemend.files.lines import Lines
 from treemend.files.recognition import is_numeric
 from treemend.tables import LARGEST_EXACT
 
-__all__ = ["Batch", "Source", "Writer", "batch_length"]
+__all__ = ["Batch", "Source", "batch_length"]
 
 _CELLS = 1_000_000
 
@@ -124,22 +124,6 @@ class Source(ABC):
     def place(self, first: int, row: int) -> str:
         """Say where a row is that comes so many rows behind the first."""
         return f"{self.label}, row {first + row}"
-
-
-class Writer(ABC):
-    """A file being written, batch after batch."""
-
-    @abstractmethod
-    def write(self, batch: Batch, filled: NDArray[np.float64], mask: NDArray[np.bool_]) -> None:
-        """Write the rows of a batch, with ``filled`` where ``mask`` says so; both are rows x chosen columns."""
-
-    @abstractmethod
-    def write_table(self, table: Any) -> None:
-        """Write a pyarrow.Table, such as a mask or findings."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """Write what belongs at the end; the file that was given stays open."""
 
 
 def batch_length(n_columns: int) -> int:

@@ -45,21 +45,9 @@ def raw_cells(line: bytes, delimiter: bytes) -> list[bytes] | None:
     """
     if b'"' not in line:
         return line.split(delimiter)
-    cells: list[bytes] = []
-    begin = 0
-    while True:
-        end = begin
-        if line.startswith(b'"', begin):
-            end = line.find(b'"', begin + 1)
-            while end >= 0 and line.startswith(b'""', end):
-                end = line.find(b'"', end + 2)
-            if end < 0:
-                return None
-        stop = line.find(delimiter, end)
-        if stop < 0:
-            return [*cells, line[begin:]]
-        cells.append(line[begin:stop])
-        begin = stop + 1
+    between = re.escape(delimiter)
+    cells = re.findall(rb'(?:\A|%b)((?:"(?:[^"]++|"")*+"|(?!"))[^%b]*)' % (between, between), line)
+    return cells if sum(map(len, cells)) + len(cells) - 1 == len(line) else None
 
 
 def unquoted(cell: bytes) -> bytes:
@@ -78,10 +66,7 @@ def quoted(text: str, delimiter: str) -> str:
 
 @dataclass(frozen=True)
 class NumberFormat:
-    """How numbers are written in a text file, and which words, in lower case, stand for missing values.
-
-    ``thousands`` divides groups of three digits, empty if nothing does.
-    """
+    """How numbers are written, and which words, in lower case, stand for missing values; thousands may be divided."""
 
     decimal: str = "."
     thousands: str = ""
@@ -93,19 +78,14 @@ class NumberFormat:
         return self.decimal == "." and not self.thousands
 
     @cached_property
-    def pattern(self) -> str:
-        """Regular expression of a number."""
+    def _pattern(self) -> str:
         digits = r"\d+" + (rf"|\d{{1,3}}(?:{re.escape(self.thousands)}\d{{3}})+" if self.thousands else "")
         point, exponent = re.escape(self.decimal), r"(?:[eE][+-]?\d+)?"
         return rf"^[+-]?(?:(?:(?:{digits})(?:{point}\d*)?|{point}\d+){exponent}|[iI][nN][fF](?:[iI][nN][iI][tT][yY])?)$"
 
-    @cached_property
-    def _compiled(self) -> re.Pattern[str]:
-        return re.compile(self.pattern, re.ASCII)
-
     def is_number(self, text: str) -> bool:
         """Tell whether a text is a number, blanks around it aside."""
-        return self._compiled.match(text.strip()) is not None
+        return re.match(self._pattern, text.strip(), re.ASCII) is not None
 
     def is_missing(self, text: str) -> bool:
         """Tell whether a text stands for a missing value."""
@@ -114,7 +94,7 @@ class NumberFormat:
     def numbers(self, texts: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Convert a pyarrow array of strings; also tell where one is neither a number nor a missing value."""
         texts = pc.utf8_trim_whitespace(texts)
-        right = pc.match_substring_regex(texts, self.pattern)
+        right = pc.match_substring_regex(texts, self._pattern)
         missing = pc.is_in(pc.ascii_lower(texts), value_set=pa.array(sorted(self.missing)))
         numbers = pc.if_else(pc.and_not(right, missing), texts, pa.scalar(None, pa.string()))
         for text, plain in ((self.thousands, ""), (self.decimal, ".")):
@@ -157,20 +137,14 @@ def number_text(value: float, *, integer: bool = False, decimal: str = ".") -> s
 
 def delimited(column: Any, delimiter: str) -> Any:
     """Return a column of any type as bytes between delimiters; nothing where there is no value."""
-    is_float = pa.types.is_floating(column.type)
     column = column.combine_chunks()
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.uint8())
-    if pa.types.is_float16(column.type):
-        # As NumPy prints them: with the fewest digits that give the same bits.
-        column = pa.array(column.to_numpy(zero_copy_only=False).astype(str))
     try:
         texts = column if pa.types.is_binary(column.type) else column.cast(pa.string()).cast(pa.binary())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         texts = pa.array([None if value is None else str(value).encode() for value in column.to_pylist()], pa.binary())
-    if is_float:
+    if pa.types.is_floating(column.type):
         texts = pc.if_else(pc.equal(texts, b"nan"), b"", texts)
     texts = pc.fill_null(texts, b"")
     special = pc.match_substring_regex(texts, f'["\r\n{re.escape(delimiter)}]')

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from treemend.exceptions import InputError
-from treemend.files.batch import Batch, Source, Writer
+from treemend.files.batch import Batch, Source
 from treemend.files.cells import (
     MISSING_WORDS,
     NumberFormat,
@@ -221,7 +221,7 @@ def _names(line: bytes, delimiter: str, *, header: bool) -> tuple[str, ...]:
     return tuple(name if name.strip() else f"Unnamed: {position}" for position, name in enumerate(names))
 
 
-class CsvWriter(Writer):
+class CsvWriter:
     """A text file being written; names of columns come first, or the bytes that are given as a header."""
 
     def __init__(self, file: BinaryIO, compression: str, delimiter: str, header: bool | bytes) -> None:

@@ -4,6 +4,7 @@ A record is a row with its line end; a quoted cell may go over several lines. Po
 cut by pyarrow; what pyarrow refuses, or cuts in another way, is cut in Python.
 """
 
+import re
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -54,8 +55,7 @@ class Lines:
 
     def raw_cells(self, row: int) -> tuple[list[bytes], bytes]:
         """Return the cells of a record with their quotes, and what follows them: its line end and blank lines."""
-        begin, end = self.span(row)
-        record = self.data[begin:end]
+        record = self.data[slice(*self.span(row))]
         content = record.rstrip(b"\r\n")
         cells = raw_cells(content, self.delimiter.encode())
         if cells is None:
@@ -167,8 +167,7 @@ def record_starts(data: bytes, delimiter: str, *, last: bool, blank_is_record: b
     starts = np.concatenate(([0], ends[:-1] + 1))
     if not blank_is_record:
         content = np.frombuffer(data, np.uint8)
-        first = content[starts]
-        starts = starts[(first != _NEWLINE) & (first != _RETURN)]
+        starts = starts[~np.isin(content[starts], [_NEWLINE, _RETURN])]
     return starts, int(ends[-1]) + 1
 
 
@@ -177,19 +176,11 @@ def _outside_quotes(data: bytes, ends: NDArray[np.int64], delimiter: str) -> NDA
     content = np.frombuffer(data, np.uint8)
     quotes = np.flatnonzero(content == _QUOTE)
     opening = quotes[::2]
-    before = content[opening - 1]
-    proper = (opening == 0) | np.isin(before, [ord(delimiter), _NEWLINE, _RETURN, _QUOTE])
-    if proper.all():
-        outside: NDArray[np.bool_] = np.searchsorted(quotes, ends, side="right") % 2 == 0
-        return ends[outside]
+    if (np.isin(content[opening - 1], [ord(delimiter), _NEWLINE, _RETURN, _QUOTE]) | (opening == 0)).all():
+        return ends[np.searchsorted(quotes, ends, side="right") % 2 == 0]
     # A quote within an unquoted cell is an ordinary character, so that quotes do not come in pairs.
-    kept, begin, line = [], 0, 0
-    for end in ends.tolist():
-        is_open = begin < line
-        if data.find(b'"', line, end + 1) >= 0:
-            is_open = raw_cells(data[begin : end + 1].rstrip(b"\r\n"), delimiter.encode()) is None
-        line = end + 1
-        if not is_open:
-            kept.append(end)
-            begin = line
-    return np.array(kept, dtype=np.int64)
+    pattern = rb'(?:\A|(?<=[\r\n%b]))"(?:[^"]++|"")*+("|\Z)' % re.escape(delimiter.encode())
+    # A cell that is not closed goes on behind the data.
+    cells = [(found.start(), found.end() + (not found[1])) for found in re.finditer(pattern, data)]
+    begins, stops = np.array(cells, dtype=np.int64).reshape(-1, 2).T
+    return ends[np.searchsorted(begins, ends + 1) == np.searchsorted(stops, ends + 1, side="right")]

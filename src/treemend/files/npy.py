@@ -15,11 +15,11 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from treemend.exceptions import InputError
-from treemend.files.batch import Batch, Source, Writer, batch_length
+from treemend.files.batch import Batch, Source, batch_length
 from treemend.files.recognition import is_numeric, sample_length
 from treemend.tables import check_exact_integers, listed, shortened
 
-__all__ = ["NpyFile", "NpyWriter", "NpzWriter"]
+__all__ = ["NpyFile", "NpyWriter"]
 
 
 class NpyFile(Source):
@@ -71,12 +71,13 @@ def _archived(path: str, name: str | None) -> NDArray[Any]:
         return np.asarray(archive[name])
 
 
-class NpyWriter(Writer):
-    """An NPY file being written; its header gets the number of rows at the end."""
+class NpyWriter:
+    """An NPY file being written, whose header gets the number of rows at the end; or an NPZ file, written then."""
 
-    def __init__(self, file: BinaryIO) -> None:
-        self._file, self._shape = file, (0, 0)
+    def __init__(self, file: BinaryIO, family: str) -> None:
+        self._file, self._family, self._shape = file, family, (0, 0)
         self._dtype: Any = None
+        self._held: list[NDArray[Any]] = []
 
     def write(self, batch: Batch, filled: NDArray[np.float64], mask: NDArray[np.bool_]) -> None:
         """Write the rows; columns of a text file that hold only numbers are numbers."""
@@ -95,37 +96,26 @@ class NpyWriter(Writer):
         if other:
             problem = f"A table with columns that are not numbers ({listed(other)}) cannot become an array"
             raise InputError(f"{problem}. Write CSV or Parquet.")
-        self._append(np.column_stack([column.to_numpy() for column in table.columns]))
-
-    def close(self) -> None:
-        """Write the header again, now with the number of rows."""
-        self._file.seek(0)
-        self._write_header()
-        self._file.seek(0, 2)
-
-    def _append(self, rows: NDArray[Any]) -> None:
+        rows = np.column_stack([column.to_numpy() for column in table.columns])
+        if self._family == "npz":
+            self._held.append(rows)
+            return
         if self._dtype is None:
             self._dtype = rows.dtype
             self._write_header()
         self._file.write(np.ascontiguousarray(rows, dtype=self._dtype).data)
         self._shape = (self._shape[0] + len(rows), rows.shape[1])
 
+    def close(self) -> None:
+        """Write the header again, now with the number of rows; or an archive with one array, ``rows``."""
+        if self._family == "npz":
+            np.savez_compressed(self._file, rows=np.concatenate(self._held))
+            return
+        self._file.seek(0)
+        self._write_header()
+        self._file.seek(0, 2)
+
     def _write_header(self) -> None:
         # NumPy leaves space in the header for the number of rows to grow.
         header = {"descr": npy.dtype_to_descr(self._dtype), "fortran_order": False, "shape": self._shape}
         npy.write_array_header_1_0(self._file, header)
-
-
-class NpzWriter(NpyWriter):
-    """An NPZ file with one array, ``rows``, written when it is complete."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        super().__init__(file)
-        self._parts: list[NDArray[Any]] = []
-
-    def _append(self, rows: NDArray[Any]) -> None:
-        self._parts.append(rows)
-
-    def close(self) -> None:
-        """Write the archive."""
-        np.savez_compressed(self._file, rows=np.concatenate(self._parts))

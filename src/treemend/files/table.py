@@ -21,17 +21,18 @@ from numpy.typing import NDArray
 
 from treemend.exceptions import ColumnsError, InputError
 from treemend.files.arrow import ArrowFile, ArrowWriter
-from treemend.files.batch import Batch, Source, Writer
+from treemend.files.batch import Batch, Source
 from treemend.files.cells import NumberFormat
 from treemend.files.csv import CsvFile, CsvWriter
 from treemend.files.formats import STANDARD_STREAM, ReadOptions, format_of
-from treemend.files.npy import NpyFile, NpyWriter, NpzWriter
+from treemend.files.npy import NpyFile, NpyWriter
 from treemend.files.recognition import Column, recognise_columns
 from treemend.tables import columns_difference, listed, shortened
 
 __all__ = [
     "ColumnChoice",
     "FileTable",
+    "Writer",
     "any_matches",
     "choose_columns",
     "files_of",
@@ -40,30 +41,22 @@ __all__ = [
     "open_writer",
 ]
 
+Writer = CsvWriter | ArrowWriter | NpyWriter
+
 
 @dataclass(frozen=True, eq=False)
 class FileTable:
-    """Files that are one table, in the order of the rows; ``paths`` must not be written to."""
+    """Files that are one table, in the order of the rows; ``paths`` must not be written to.
+
+    Columns are called by their numbers where they are not ``named``.
+    """
 
     sources: tuple[Source, ...]
     paths: tuple[str, ...]
     options: ReadOptions
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of all columns; their numbers if they have no names."""
-        return self.sources[0].names
-
-    @property
-    def named(self) -> bool:
-        """Whether the columns have names."""
-        return self.sources[0].named
-
-    @property
-    def label(self) -> str:
-        """What to call the table."""
-        more = f" and {len(self.sources) - 1} more" if len(self.sources) > 1 else ""
-        return f"{self.sources[0].label}{more}"
+    label: str
+    names: tuple[str, ...]
+    named: bool
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -201,7 +194,9 @@ def open_table(paths: Sequence[str], options: ReadOptions | None = None, *, rere
         if source.names != first.names:
             difference = columns_difference(first.names, source.names).replace("\n", "; ")
             raise ColumnsError(f"{source.label} does not have the columns of {first.label}: {difference}.")
-    return FileTable(sources, tuple(file for file in files if file != STANDARD_STREAM), options)
+    paths = tuple(file for file in files if file != STANDARD_STREAM)
+    label = first.label + (f" and {len(sources) - 1} more" if len(sources) > 1 else "")
+    return FileTable(sources, paths, options, label, first.names, first.named)
 
 
 def files_of(path: str) -> list[str]:
@@ -257,19 +252,20 @@ def open_writer(
 ) -> Writer:
     """Return a writer of the format that the path tells, into a file that the caller closes.
 
-    If ``like`` is the table whose rows will come, its header, delimiter, types and metadata are kept where formats
-    agree; else text files get a header if columns are ``named``, and a usual delimiter if none is given.
+    If ``like`` is the table whose rows will come, its header and delimiter are kept in text files; else those get a
+    header if columns are ``named``, and a usual delimiter if none is given. Without ``keep_integers``, columns of
+    integers that are looked at become float64 in Parquet and Feather files.
     """
     kind = format_of(path)
-    first = None if like is None else like.sources[0]
-    if kind.family == "csv":
-        source = first if isinstance(first, CsvFile) else None
-        if delimiter is None and source is not None and kind.delimiter in ("", source.usual_delimiter):
-            delimiter = source.delimiter
-        delimiter = delimiter or kind.delimiter or ","
-        header = source.preamble if source is not None and source.delimiter == delimiter else None
-        names = named if like is None else like.named
-        return CsvWriter(file, kind.compression, delimiter, names if header is None else header)
     if kind.family in ("parquet", "feather"):
         return ArrowWriter(file, kind.family, keep_integers=keep_integers)
-    return NpyWriter(file) if kind.family == "npy" else NpzWriter(file)
+    if kind.family != "csv":
+        return NpyWriter(file, kind.family)
+    source = None if like is None else like.sources[0]
+    given = source if isinstance(source, CsvFile) else None
+    if delimiter is None and given is not None and kind.delimiter in ("", given.usual_delimiter):
+        delimiter = given.delimiter
+    delimiter = delimiter or kind.delimiter or ","
+    if given is not None and given.delimiter == delimiter:
+        return CsvWriter(file, kind.compression, delimiter, given.preamble)
+    return CsvWriter(file, kind.compression, delimiter, named if like is None else like.named)
