@@ -4,8 +4,7 @@ A batch holds the chosen columns as numbers and all columns as they stood in the
 was not replaced can be written byte for byte, or as a table of pyarrow, which keeps types.
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -100,8 +99,8 @@ def _replaced(column: Any, filled: NDArray[np.float64], mask: NDArray[np.bool_],
     return pc.if_else(pa.array(mask), pa.array(new), column)
 
 
-class Source(ABC):
-    """One file of rows.
+class Source:
+    """What files of all formats have; they also have ``sample`` and ``batches``.
 
     Columns without names are called by their numbers; ``notes`` say what was recognised; ``numbers`` is how numbers are
     written in a text file.
@@ -112,14 +111,6 @@ class Source(ABC):
     named: bool = True
     notes: tuple[str, ...] = ()
     numbers: NumberFormat | None = None
-
-    @abstractmethod
-    def sample(self) -> Any:
-        """Read the first rows, and perhaps some from further on, as a pyarrow.Table."""
-
-    @abstractmethod
-    def batches(self, columns: tuple[int, ...]) -> Iterator[Batch]:
-        """Read the rows from the first to the last; one empty batch if there are none."""
 
     def place(self, first: int, row: int) -> str:
         """Say where a row is that comes so many rows behind the first."""

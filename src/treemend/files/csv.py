@@ -6,7 +6,7 @@ fewest digits that give the same bits again. Delimiter and number format are rec
 
 import os
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import chain, pairwise
@@ -30,7 +30,7 @@ from treemend.files.cells import (
     raw_cells,
     unquoted,
 )
-from treemend.files.formats import ReadOptions, compressed, decompressed
+from treemend.files.formats import Format, ReadOptions, compressed, decompressed
 from treemend.files.lines import Lines, line_ends, record_starts
 from treemend.files.recognition import sample_length
 from treemend.tables import listed
@@ -47,29 +47,19 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class CsvFile(Source):
-    """A text file; ``usual_delimiter`` is that of its ending, and ``once`` a stream that can be read only once.
+    """A text file, or with ``once`` a stream that can be read only once.
 
-    Attributes
-    ----------
-    preamble : bytes
-        What comes before the first row: a byte-order mark, the header.
-    delimiter : str
+    ``preamble`` is what comes before the first row: a byte-order mark, the header. ``usual_delimiter`` is that of the
+    ending.
     """
 
     numbers: NumberFormat
 
     def __init__(
-        self,
-        label: str,
-        opened: Callable[[], BinaryIO],
-        usual_delimiter: str,
-        compression: str,
-        options: ReadOptions,
-        *,
-        once: bool = False,
+        self, label: str, opened: Callable[[], BinaryIO], kind: Format, options: ReadOptions, *, once: bool = False
     ) -> None:
-        self.label, self.usual_delimiter, self.named = label, usual_delimiter, options.header
-        self._blocks = partial(_read_blocks, label, opened, compression)
+        self.label, self.usual_delimiter, self.named = label, kind.delimiter, options.header
+        self._blocks = partial(_read_blocks, label, opened, kind.compression)
         blocks = self._blocks(_HEAD_BYTES)
         head, ended, done = b"", False, 0.0
         while not ended and head.count(b"\n") + head.count(b"\r") <= 3:
@@ -79,13 +69,16 @@ class CsvFile(Source):
             raise InputError(f"{label} is not text in UTF-8. Save it as CSV in UTF-8.")
         begin = len(_BYTE_ORDER_MARK) if head.startswith(_BYTE_ORDER_MARK) else 0
         text = head[begin:]
-        self.delimiter = options.delimiter or _find_delimiter(text, ended, usual_delimiter)
+        self.delimiter = options.delimiter or _find_delimiter(text, ended, kind.delimiter)
         starts, end = record_starts(text, self.delimiter, last=ended, blank_is_record=False)
         if not len(starts):
             problem = "holds nothing but an open quote" if text.strip() else "is empty"
             raise InputError(f"{label} {problem}. Give a file with rows.")
         first = text[starts[0] : [*starts, end][1]]
-        self.names = _names(first, self.delimiter, header=options.header)
+        cells = raw_cells(first.rstrip(b"\r\n"), self.delimiter.encode()) or []
+        names = [unquoted(cell).decode("utf-8", "replace") for cell in cells] if options.header else range(len(cells))
+        # Columns without a name are called as by pandas.
+        self.names = tuple((str(name).strip() and str(name)) or f"Unnamed: {k}" for k, name in enumerate(names))
         begin += int(starts[0]) + (len(first) if options.header else 0)
         self.preamble, rest = head[:begin], head[begin:]
         self._stream = chain([(rest, ended, done)], blocks) if once else None
@@ -161,18 +154,17 @@ class CsvFile(Source):
         return NumberFormat(decimal, thousands, MISSING_WORDS | words)
 
     def _recognised(self) -> tuple[str, ...]:
-        ways = []
-        if self.delimiter != (self.usual_delimiter or ","):
-            ways.append(f"cells are divided by {_DELIMITERS.get(self.delimiter, repr(self.delimiter))}")
-        if self.numbers.decimal != ".":
-            ways.append("numbers have decimal commas")
-        if self.numbers.thousands:
-            ways.append(f"{self.numbers.thousands!r} divides thousands")
-        notes = [f"{self.label}: {', '.join(ways)}"] if ways else []
-        numbers, wrong = self.numbers.numbers(pa.array(self.names if self.named else ("x",)))
-        if len(numbers) > 1 and not (wrong | np.isnan(numbers)).any() and (np.diff(numbers) <= 0).any():
-            notes.append(f"{self.label}: the first line holds only numbers; give --no-header if it is a row")
-        return tuple(notes)
+        between = _DELIMITERS.get(self.delimiter, repr(self.delimiter))
+        ways = {
+            f"cells are divided by {between}": self.delimiter != (self.usual_delimiter or ","),
+            "numbers have decimal commas": self.numbers.decimal != ".",
+            f"{self.numbers.thousands!r} divides thousands": self.numbers.thousands,
+        }
+        told = ", ".join(way for way, is_so in ways.items() if is_so)
+        numbers, wrong = self.numbers.numbers(pa.array(self.names))
+        odd = self.named and not (wrong | np.isnan(numbers)).any() and (np.diff(numbers) <= 0).any()
+        doubt = "the first line holds only numbers; give --no-header if it is a row" if odd else ""
+        return tuple(f"{self.label}: {note}" for note in (told, doubt) if note)
 
 
 def _read_blocks(
@@ -190,7 +182,7 @@ def _read_blocks(
                 ended = len(block) < length
                 yield block, ended, 1.0 if ended else min(1.0, file.tell() / size) if size else 0.0
     except (OSError, EOFError, LZMAError, zlib.error, pa.ArrowException) as error:
-        raise InputError(f"{label} is damaged: {error}. Get the file anew.") from None
+        raise InputError(f"{label} cannot be read or is damaged: {error}. Get the file anew.") from None
 
 
 def _find_delimiter(text: bytes, ended: bool, usual: str) -> str:
@@ -212,15 +204,6 @@ def _find_delimiter(text: bytes, ended: bool, usual: str) -> str:
     return delimiter
 
 
-def _names(line: bytes, delimiter: str, *, header: bool) -> tuple[str, ...]:
-    """Return the names in a line; their numbers if it is no header. Columns without a name are called as by pandas."""
-    cells = raw_cells(line.rstrip(b"\r\n"), delimiter.encode()) or []
-    if not header:
-        return tuple(str(position) for position in range(len(cells)))
-    names = [unquoted(cell).decode("utf-8", "replace") for cell in cells]
-    return tuple(name if name.strip() else f"Unnamed: {position}" for position, name in enumerate(names))
-
-
 class CsvWriter:
     """A text file being written; names of columns come first, or the bytes that are given as a header."""
 
@@ -231,49 +214,44 @@ class CsvWriter:
 
     def write(self, batch: Batch, filled: NDArray[np.float64], mask: NDArray[np.bool_]) -> None:
         """Write lines as they stood, but for the replaced cells."""
-        lines = batch.lines
-        if lines is None or lines.delimiter != self._delimiter:
-            self._write_columns(batch, filled, mask)
+        if batch.lines is not None and batch.lines.delimiter == self._delimiter:
+            self._write_lines(batch, batch.lines, filled, mask)
             return
-        self._begin(lines.names)
-        content, written = memoryview(lines.data), 0
-        for row in np.flatnonzero(mask.any(axis=1)).tolist():
-            begin, end = lines.span(row)
-            cells, ending = lines.raw_cells(row)
-            for position in np.flatnonzero(mask[row]).tolist():
-                cells[batch.columns[position]] = self._number(batch, position, filled[row, position]).encode()
-            self._put(content[written:begin])
-            self._put(self._delimiter.encode().join(cells) + ending)
-            written = end
-        self._put(content[written:])
+        columns = [delimited(column, self._delimiter) for column in batch.table.columns]
+        for position, column in enumerate(batch.columns):
+            cells = mask[:, position]
+            texts = pa.array([self._number(batch, column, value) for value in filled[cells, position]], pa.binary())
+            columns[column] = pc.replace_with_mask(columns[column], pa.array(cells), texts)
+        self._put_rows(batch.table.column_names, columns)
 
     def write_table(self, table: Any) -> None:
         """Write a pyarrow.Table; booleans as 0 and 1."""
-        self._begin(tuple(table.column_names))
-        self._put_rows([delimited(column, self._delimiter) for column in table.columns])
+        self._put_rows(table.column_names, [delimited(column, self._delimiter) for column in table.columns])
 
     def close(self) -> None:
         """Write what the compression holds back."""
         if self._compressed:
             self._file.close()
 
-    def _write_columns(self, batch: Batch, filled: NDArray[np.float64], mask: NDArray[np.bool_]) -> None:
-        self._begin(tuple(batch.table.column_names))
-        columns = [delimited(column, self._delimiter) for column in batch.table.columns]
-        for position, column in enumerate(batch.columns):
-            rows = np.flatnonzero(mask[:, position])
-            if len(rows):
-                texts = np.array(columns[column].to_pylist(), dtype=object)
-                texts[rows] = [self._number(batch, position, value).encode() for value in filled[rows, position]]
-                columns[column] = pa.array(texts, pa.binary())
-        self._put_rows(columns)
+    def _write_lines(self, batch: Batch, lines: Lines, filled: NDArray[np.float64], mask: NDArray[np.bool_]) -> None:
+        self._begin(lines.names)
+        written = 0
+        for row in np.flatnonzero(mask.any(axis=1)).tolist():
+            begin, end = lines.span(row)
+            cells, ending = lines.raw_cells(row)
+            for position in np.flatnonzero(mask[row]).tolist():
+                column = batch.columns[position]
+                cells[column] = self._number(batch, column, filled[row, position])
+            self._put(lines.data[written:begin])
+            self._put(self._delimiter.encode().join(cells) + ending)
+            written = end
+        self._put(lines.data[written:])
 
-    def _number(self, batch: Batch, position: int, value: float) -> str:
+    def _number(self, batch: Batch, column: int, value: float) -> bytes:
         decimal = "." if batch.lines is None else batch.lines.numbers.decimal
-        text = number_text(value, integer=batch.columns[position] in batch.integers, decimal=decimal)
-        return quoted(text, self._delimiter)
+        return quoted(number_text(value, integer=column in batch.integers, decimal=decimal), self._delimiter).encode()
 
-    def _begin(self, names: tuple[str, ...]) -> None:
+    def _begin(self, names: Sequence[str]) -> None:
         header, self._header = self._header, False
         if header is True:
             header = (self._delimiter.join(quoted(name, self._delimiter) for name in names) + "\n").encode()
@@ -281,15 +259,12 @@ class CsvWriter:
             self._put(header)
             self._line_is_open &= header != _BYTE_ORDER_MARK
 
-    def _put_rows(self, columns: list[Any]) -> None:
-        if columns and len(columns[0]):
-            rows = pc.binary_join_element_wise(*columns, self._delimiter.encode())
-            self._put(b"\n".join(rows.to_pylist()) + b"\n")
+    def _put_rows(self, names: Sequence[str], columns: list[Any]) -> None:
+        self._begin(names)
+        rows = pc.binary_join_element_wise(*columns, self._delimiter.encode()).to_pylist()
+        self._put(b"".join(row + b"\n" for row in rows))
 
-    def _put(self, data: bytes | memoryview) -> None:
-        if not len(data):
-            return
-        if self._line_is_open:
-            self._file.write(b"\n")
-        self._file.write(data)
-        self._line_is_open = data[-1] not in b"\r\n"
+    def _put(self, data: bytes) -> None:
+        if data:
+            self._file.write(b"\n" * self._line_is_open + data)
+            self._line_is_open = data[-1] not in b"\r\n"

@@ -177,10 +177,12 @@ def _outside_quotes(data: bytes, ends: NDArray[np.int64], delimiter: str) -> NDA
     quotes = np.flatnonzero(content == _QUOTE)
     opening = quotes[::2]
     if (np.isin(content[opening - 1], [ord(delimiter), _NEWLINE, _RETURN, _QUOTE]) | (opening == 0)).all():
-        return ends[np.searchsorted(quotes, ends, side="right") % 2 == 0]
+        outside: NDArray[np.bool_] = np.searchsorted(quotes, ends, side="right") % 2 == 0
+        return ends[outside]
     # A quote within an unquoted cell is an ordinary character, so that quotes do not come in pairs.
     pattern = rb'(?:\A|(?<=[\r\n%b]))"(?:[^"]++|"")*+("|\Z)' % re.escape(delimiter.encode())
     # A cell that is not closed goes on behind the data.
     cells = [(found.start(), found.end() + (not found[1])) for found in re.finditer(pattern, data)]
     begins, stops = np.array(cells, dtype=np.int64).reshape(-1, 2).T
-    return ends[np.searchsorted(begins, ends + 1) == np.searchsorted(stops, ends + 1, side="right")]
+    outside = np.searchsorted(begins, ends + 1) == np.searchsorted(stops, ends + 1, side="right")
+    return ends[outside]

@@ -6,6 +6,7 @@ columns that are almost empty.
 
 import fnmatch
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -17,11 +18,10 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from treemend.exceptions import ColumnsError, InputError
 from treemend.files.arrow import ArrowFile, ArrowWriter
-from treemend.files.batch import Batch, Source
+from treemend.files.batch import Batch
 from treemend.files.cells import NumberFormat
 from treemend.files.csv import CsvFile, CsvWriter
 from treemend.files.formats import STANDARD_STREAM, ReadOptions, format_of
@@ -41,6 +41,7 @@ __all__ = [
     "open_writer",
 ]
 
+Source = CsvFile | ArrowFile | NpyFile
 Writer = CsvWriter | ArrowWriter | NpyWriter
 
 
@@ -95,7 +96,9 @@ class FileTable:
                 f"{self.label}: {len(wrong)} of {len(columns)} chosen columns do not hold numbers: {_reasons(wrong)}. "
                 "Keep them out with --passthrough."
             )
-        codes = self._missing_codes(columns)
+        given = [float(text) for text in self.options.missing or () if NumberFormat().is_number(text)]
+        # Columns x codes; a column without one has NaN, which is equal to nothing.
+        codes = np.array([given or [self.columns[column].code] for column in columns], dtype=np.float64)
         integers = frozenset(position for position, column in enumerate(self.columns) if column.integer)
         for index, source in enumerate(self.sources):
             for batch in source.batches(columns):
@@ -106,13 +109,6 @@ class FileTable:
                     )
                 batch.values[(batch.values[:, :, None] == codes).any(axis=2)] = np.nan
                 yield replace(batch, done=(index + batch.done) / len(self.sources), integers=integers)
-
-    def _missing_codes(self, columns: tuple[int, ...]) -> NDArray[np.float64]:
-        """Return numbers that stand for missing values, columns x codes; NaN where a column has none."""
-        given = [float(text) for text in self.options.missing or () if NumberFormat().is_number(text)]
-        if given:
-            return np.tile(np.array(given), (len(columns), 1))
-        return np.array([[self.columns[column].code] for column in columns], dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -151,11 +147,6 @@ def match_columns(names: tuple[str, ...], wanted: Sequence[str] = (), unwanted: 
     """Return the positions of the wanted columns, in the order of the table; of all if none are named.
 
     Names may be patterns with ``*``, ``?`` and ``[...]``.
-
-    Examples
-    --------
-    >>> match_columns(("id", "s1", "s2", "note"), wanted=["s*"], unwanted=["s2"])
-    (1,)
     """
     unknown = [pattern for pattern in (*wanted, *unwanted) if not any_matches(names, pattern)]
     if unknown:
@@ -203,25 +194,22 @@ def files_of(path: str) -> list[str]:
     """Return the file itself, or the Parquet files of a folder by name; hidden ones are left out."""
     if path == STANDARD_STREAM or not Path(path).is_dir():
         return [path]
-    found = sorted(
-        file
-        for file in Path(path).rglob("*.parquet")
-        if file.is_file() and not any(part.startswith((".", "_")) for part in file.relative_to(path).parts)
-    )
+    files = sorted(file for file in Path(path).rglob("*.parquet") if file.is_file())
+    found = [str(file) for file in files if not re.search(r"(?:^|[/\\])[._]", str(file.relative_to(path)))]
     if not found:
         raise InputError(f"{path} is a folder without Parquet files. Give files, or a folder with some.")
-    return [str(file) for file in found]
+    return found
 
 
 def _open(path: str, options: ReadOptions, reread: bool) -> Source:
     kind = format_of(path)
     if path == STANDARD_STREAM:
         opened = _kept_input() if reread else lambda: cast(BinaryIO, sys.stdin.buffer)
-        return CsvFile("standard input", opened, kind.delimiter, "", options, once=not reread)
+        return CsvFile("standard input", opened, kind, options, once=not reread)
     if not Path(path).is_file():
         raise InputError(f"{path} does not exist, or is not a file. Check the path.")
     if kind.family == "csv":
-        return CsvFile(path, lambda: open(path, "rb"), kind.delimiter, kind.compression, options)
+        return CsvFile(path, lambda: open(path, "rb"), kind, options)
     if kind.family in ("parquet", "feather"):
         return ArrowFile(path, kind.family)
     return NpyFile(path, kind.family, options.array)
