@@ -2,7 +2,7 @@
 
 ::
 
-    paths -- formats -- csv (lines, cells), arrow, npy -- Batch -- values to look at, rows as they stood
+    paths -- formats -- csv (lines), arrow, npy -- Batch -- values to look at, rows as they stood
                                                             |
     path  -- formats -- writers -------------- write(batch, filled, mask)
 

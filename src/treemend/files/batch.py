@@ -14,8 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from treemend.files.cells import NumberFormat
-from treemend.files.lines import Lines
+from treemend.files.lines import Lines, NumberFormat
 from treemend.files.recognition import is_numeric
 from treemend.tables import LARGEST_EXACT
 

@@ -20,18 +20,20 @@ from numpy.typing import NDArray
 
 from treemend.exceptions import InputError
 from treemend.files.batch import Batch, Source
-from treemend.files.cells import (
+from treemend.files.formats import Format, ReadOptions, compressed, decompressed
+from treemend.files.lines import (
     MISSING_WORDS,
+    Lines,
     NumberFormat,
     delimited,
+    line_ends,
     number_format,
     number_text,
     quoted,
     raw_cells,
+    record_starts,
     unquoted,
 )
-from treemend.files.formats import Format, ReadOptions, compressed, decompressed
-from treemend.files.lines import Lines, line_ends, record_starts
 from treemend.files.recognition import sample_length
 from treemend.tables import listed
 
@@ -76,9 +78,11 @@ class CsvFile(Source):
             raise InputError(f"{label} {problem}. Give a file with rows.")
         first = text[starts[0] : [*starts, end][1]]
         cells = raw_cells(first.rstrip(b"\r\n"), self.delimiter.encode()) or []
-        names = [unquoted(cell).decode("utf-8", "replace") for cell in cells] if options.header else range(len(cells))
+        if not options.header:
+            cells = [b"%d" % position for position in range(len(cells))]
+        names = [unquoted(cell).decode("utf-8", "replace") for cell in cells]
         # Columns without a name are called as by pandas.
-        self.names = tuple((str(name).strip() and str(name)) or f"Unnamed: {k}" for k, name in enumerate(names))
+        self.names = tuple(name if name.strip() else f"Unnamed: {position}" for position, name in enumerate(names))
         begin += int(starts[0]) + (len(first) if options.header else 0)
         self.preamble, rest = head[:begin], head[begin:]
         self._stream = chain([(rest, ended, done)], blocks) if once else None

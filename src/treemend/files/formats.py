@@ -29,16 +29,16 @@ class Format:
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How tables are read, where what is recognised is wrong.
+    """How tables are read; None recognises it.
 
     Attributes
     ----------
     delimiter : str or None
-        Between the cells of text files; None recognises it.
+        Between the cells of text files.
     decimal : {".", ","} or None
-        Decimal point; None recognises it.
+        Decimal point.
     thousands : {".", ",", ""} or None
-        Between groups of three digits, empty for nothing; None recognises it.
+        Between groups of three digits.
     header : bool
         Whether the first line of text files names the columns.
     missing : tuple of str or None

@@ -1,25 +1,164 @@
-"""Blocks of a text file: whole records as they stand, and their cells as columns.
+"""Text files: where lines and cells begin and end, which numbers they are, and how cells are written.
 
-A record is a row with its line end; a quoted cell may go over several lines. Positions are found by NumPy and cells are
-cut by pyarrow; what pyarrow refuses, or cuts in another way, is cut in Python.
+Records (rows with their line ends; a quoted cell may go over several lines) are found here and not by a CSV library,
+since those forget quotes, line ends and blank lines. Their cells are cut by pyarrow; what it refuses, or cuts in
+another way, is cut in Python. Nothing is evaluated: a text such as ``=1+1`` is a text.
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 from numpy.typing import NDArray
 
 from treemend.exceptions import InputError
-from treemend.files.cells import NumberFormat, raw_cells, unquoted
+from treemend.tables import integer_to_rounding
 
-__all__ = ["Lines", "line_ends", "record_starts"]
+__all__ = [
+    "MISSING_WORDS",
+    "Lines",
+    "NumberFormat",
+    "delimited",
+    "line_ends",
+    "number_format",
+    "number_text",
+    "quoted",
+    "raw_cells",
+    "record_starts",
+    "unquoted",
+]
 
+MISSING_WORDS = frozenset({"", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "nil", "?", "-", "--", "."})
+_TEXTS_TRIED = 2_000
 _NEWLINE, _RETURN, _QUOTE = b'\n\r"'
+
+
+def raw_cells(line: bytes, delimiter: bytes) -> list[bytes] | None:
+    """Cut a line without its end into cells with their quotes; None if a quote is still open.
+
+    Examples
+    --------
+    >>> raw_cells(b'1,"a, b",3', b",")
+    [b'1', b'"a, b"', b'3']
+    >>> raw_cells(b'1,"a', b",") is None
+    True
+    """
+    if b'"' not in line:
+        return line.split(delimiter)
+    between = re.escape(delimiter)
+    cells = re.findall(rb'(?:\A|%b)((?:"(?:[^"]++|"")*+"|(?!"))[^%b]*)' % (between, between), line)
+    return cells if sum(map(len, cells)) + len(cells) - 1 == len(line) else None
+
+
+def unquoted(cell: bytes) -> bytes:
+    """Return a cell without its quotes."""
+    if len(cell) >= 2 and cell[:1] == cell[-1:] == b'"':
+        return cell[1:-1].replace(b'""', b'"')
+    return cell
+
+
+def quoted(text: str, delimiter: str) -> str:
+    """Return a text as a cell, in quotes if it needs them."""
+    if delimiter in text or '"' in text or "\n" in text or "\r" in text:
+        return '"' + text.replace('"', '""') + '"'
+    return text
+
+
+@dataclass(frozen=True)
+class NumberFormat:
+    """How numbers are written, and which words, in lower case, stand for missing values; thousands may be divided."""
+
+    decimal: str = "."
+    thousands: str = ""
+    missing: frozenset[str] = MISSING_WORDS
+
+    @property
+    def plain(self) -> bool:
+        """Whether numbers are written as programs write them."""
+        return self.decimal == "." and not self.thousands
+
+    @cached_property
+    def _pattern(self) -> str:
+        digits = r"\d+" + (rf"|\d{{1,3}}(?:{re.escape(self.thousands)}\d{{3}})+" if self.thousands else "")
+        point, exponent = re.escape(self.decimal), r"(?:[eE][+-]?\d+)?"
+        return rf"^[+-]?(?:(?:(?:{digits})(?:{point}\d*)?|{point}\d+){exponent}|[iI][nN][fF](?:[iI][nN][iI][tT][yY])?)$"
+
+    def is_number(self, text: str) -> bool:
+        """Tell whether a text is a number, blanks around it aside."""
+        return re.match(self._pattern, text.strip(), re.ASCII) is not None
+
+    def is_missing(self, text: str) -> bool:
+        """Tell whether a text stands for a missing value."""
+        return text.strip().lower() in self.missing
+
+    def numbers(self, texts: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Convert a pyarrow array of strings; also tell where one is neither a number nor a missing value."""
+        texts = pc.utf8_trim_whitespace(texts)
+        right = pc.match_substring_regex(texts, self._pattern)
+        missing = pc.is_in(pc.ascii_lower(texts), value_set=pa.array(sorted(self.missing)))
+        numbers = pc.if_else(pc.and_not(right, missing), texts, pa.scalar(None, pa.string()))
+        for text, plain in ((self.thousands, ""), (self.decimal, ".")):
+            if text not in ("", plain):
+                numbers = pc.replace_substring(numbers, text, plain)
+        values = pc.cast(numbers, pa.float64()).to_numpy(zero_copy_only=False)
+        return values, ~np.asarray(pc.or_(right, missing).to_numpy(zero_copy_only=False), dtype=bool)
+
+
+_FORMATS = (NumberFormat(), NumberFormat(","), NumberFormat(",", "."), NumberFormat(".", ","))
+
+
+def number_format(texts: Iterable[str], delimiter: str) -> NumberFormat:
+    """Return the format that makes numbers of the most texts, the most usual one among equals.
+
+    ``1,234`` is taken as 1234 between commas, where a decimal comma would be odd, and as 1.234 elsewhere.
+
+    Examples
+    --------
+    >>> number_format(["1.234,5", "2"], ";").decimal
+    ','
+    """
+    distinct = list(islice(dict.fromkeys(text for text in texts if not text.isalpha()), _TEXTS_TRIED))
+    order = sorted(_FORMATS, key=lambda way: (not way.plain, way.decimal == delimiter))
+    return max(order, key=lambda way: sum(way.is_number(text) for text in distinct))
+
+
+def number_text(value: float, *, integer: bool = False, decimal: str = ".") -> str:
+    """Return a number with the fewest digits that give the same bits; as an integer if it shall be one, and is.
+
+    Examples
+    --------
+    >>> number_text(2.0), number_text(2.0, integer=True), number_text(2.5, integer=True, decimal=",")
+    ('2.0', '2', '2,5')
+    """
+    if integer and integer_to_rounding(value):
+        return str(round(value))
+    return repr(float(value)).replace(".", decimal)
+
+
+def delimited(column: Any, delimiter: str) -> Any:
+    """Return a column of any type as bytes between delimiters; nothing where there is no value."""
+    column = column.combine_chunks()
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.uint8())
+    try:
+        texts = column if pa.types.is_binary(column.type) else column.cast(pa.string()).cast(pa.binary())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        texts = pa.array([None if value is None else str(value).encode() for value in column.to_pylist()], pa.binary())
+    if pa.types.is_floating(column.type):
+        texts = pc.if_else(pc.equal(texts, b"nan"), b"", texts)
+    texts = pc.fill_null(texts, b"")
+    special = pc.match_substring_regex(texts, f'["\r\n{re.escape(delimiter)}]')
+    if pc.any(special).as_py():
+        escaped = pc.binary_join_element_wise(b'"', pc.replace_substring(texts, b'"', b'""'), b'"', b"")
+        texts = pc.if_else(special, escaped, texts)
+    return texts
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from treemend.files.cells import NumberFormat
+from treemend.files.lines import NumberFormat
 from treemend.tables import LARGEST_EXACT
 
 __all__ = ["Column", "is_numeric", "recognise_columns", "sample_length"]

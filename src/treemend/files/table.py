@@ -22,9 +22,9 @@ import numpy as np
 from treemend.exceptions import ColumnsError, InputError
 from treemend.files.arrow import ArrowFile, ArrowWriter
 from treemend.files.batch import Batch
-from treemend.files.cells import NumberFormat
 from treemend.files.csv import CsvFile, CsvWriter
 from treemend.files.formats import STANDARD_STREAM, ReadOptions, format_of
+from treemend.files.lines import NumberFormat
 from treemend.files.npy import NpyFile, NpyWriter
 from treemend.files.recognition import Column, recognise_columns
 from treemend.tables import columns_difference, listed, shortened
@@ -96,7 +96,9 @@ class FileTable:
                 f"{self.label}: {len(wrong)} of {len(columns)} chosen columns do not hold numbers: {_reasons(wrong)}. "
                 "Keep them out with --passthrough."
             )
-        given = [float(text) for text in self.options.missing or () if NumberFormat().is_number(text)]
+        given: list[float | None] = [
+            float(text) for text in self.options.missing or () if NumberFormat().is_number(text)
+        ]
         # Columns x codes; a column without one has NaN, which is equal to nothing.
         codes = np.array([given or [self.columns[column].code] for column in columns], dtype=np.float64)
         integers = frozenset(position for position, column in enumerate(self.columns) if column.integer)
