@@ -41,15 +41,7 @@ _NEWLINE, _RETURN, _QUOTE = b'\n\r"'
 
 
 def raw_cells(line: bytes, delimiter: bytes) -> list[bytes] | None:
-    """Cut a line without its end into cells with their quotes; None if a quote is still open.
-
-    Examples
-    --------
-    >>> raw_cells(b'1,"a, b",3', b",")
-    [b'1', b'"a, b"', b'3']
-    >>> raw_cells(b'1,"a', b",") is None
-    True
-    """
+    """Cut a line without its end into cells with their quotes; None if a quote is still open."""
     if b'"' not in line:
         return line.split(delimiter)
     between = re.escape(delimiter)
@@ -118,11 +110,6 @@ def number_format(texts: Iterable[str], delimiter: str) -> NumberFormat:
     """Return the format that makes numbers of the most texts, the most usual one among equals.
 
     ``1,234`` is taken as 1234 between commas, where a decimal comma would be odd, and as 1.234 elsewhere.
-
-    Examples
-    --------
-    >>> number_format(["1.234,5", "2"], ";").decimal
-    ','
     """
     distinct = list(islice(dict.fromkeys(text for text in texts if not text.isalpha()), _TEXTS_TRIED))
     order = sorted(_FORMATS, key=lambda way: (not way.plain, way.decimal == delimiter))
@@ -130,13 +117,7 @@ def number_format(texts: Iterable[str], delimiter: str) -> NumberFormat:
 
 
 def number_text(value: float, *, integer: bool = False, decimal: str = ".") -> str:
-    """Return a number with the fewest digits that give the same bits; as an integer if it shall be one, and is.
-
-    Examples
-    --------
-    >>> number_text(2.0), number_text(2.0, integer=True), number_text(2.5, integer=True, decimal=",")
-    ('2.0', '2', '2,5')
-    """
+    """Return a number with the fewest digits that give the same bits; as an integer if it shall be one, and is."""
     if integer and integer_to_rounding(value):
         return str(round(value))
     return repr(float(value)).replace(".", decimal)

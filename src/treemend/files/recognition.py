@@ -20,7 +20,6 @@ from treemend.tables import LARGEST_EXACT
 __all__ = ["Column", "is_numeric", "recognise_columns", "sample_length"]
 
 _CELLS_IN_SAMPLE = 200_000
-_ALMOST_EMPTY = 0.9
 _ALMOST_ALL = 0.9
 _ROWS_TO_TELL = 10
 _ID_TEXT = r"^\S{1,40}$"
@@ -110,7 +109,7 @@ def _of_numbers(name: str, values: NDArray[np.float64], integer: bool) -> Column
     if len(values) and not len(present):
         return Column(name, "empty", "empty", integer=integer)
     share = 1 - len(present) / max(1, len(values))
-    if share > _ALMOST_EMPTY and len(values) >= _ROWS_TO_TELL:
+    if share > _ALMOST_ALL and len(values) >= _ROWS_TO_TELL:
         return Column(name, "empty", f"{share:.0%} empty", integer=integer)
     reason = _identifier(name, values, present) if integer and len(present) else ""
     if reason:
