@@ -1,6 +1,7 @@
 """Seconds and memory of the command line on files larger than its memory should be.
 
-    python benchmarks/big_files.py [--gigabytes 2] [--kinds csv parquet] [--outputs report json mask] [--folder FOLDER]
+    python benchmarks/big_files.py [--gigabytes 2] [--kinds csv parquet] [--outputs report json mask findings]
+        [--folder FOLDER]
 
 For each kind: a file of that size is written, with one row of twenty overwritten in part; a model is fitted to 1,500
 clean rows; ``treemend mend`` runs as a process of its own. Printed are the size, the seconds, the rows in a second and
@@ -22,7 +23,7 @@ import pyarrow.parquet as pq
 _BLOCK = 16_384
 _BLOCKS_IN_ROW_GROUP = 64
 _LIMIT = 2**30
-_ENDING = {"report": "html", "json": "json", "mask": "npy"}
+_ENDING = {"report": "html", "json": "json", "mask": "npy", "findings": "csv"}
 
 
 def smooth_rows(rng, n_rows, width):

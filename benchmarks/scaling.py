@@ -1,17 +1,14 @@
-"""Two single-threaded Dask workers against one, and the memory of a worker against the formula of docs/scaling.md.
+"""Two single-threaded Dask workers against one, the memory of a worker, and what a sample of the reference loses.
 
-    python -m benchmarks.scaling [--references 4000 16000] [--rows 64000] [--attributes 64] [--chunk 1000]
-        [--sharded 100000] [--quick]
+    python -m benchmarks.scaling [--reference 16000] [--rows 64000] [--attributes 64] [--chunk 1000]
+        [--all 400000] [--samples 1000 10000 100000] [--quick]
 
 The clusters take turns, and only one is up at a time. They are those of ``treemend mend --dask local``: Dask's profiler
-is off and its clocks tick slowly. Starting up does not count. A row in twenty is overwritten. Throughput of one worker
-is measured for each size of the reference, the ratio and the memory for the largest.
+is off and its clocks tick slowly. Starting up does not count. A row in twenty is overwritten. Two ratios are printed,
+of the sums over all rounds: of elapsed time, and of the processor time of the busier worker, which is what elapsed time
+would be if nothing else ran on the machine.
 
-A reference in four shards is fitted to and asked about four chunks on a cluster of its own, for the memory of its two
-workers.
-
-Two ratios are printed, of the sums over all rounds: of elapsed time, and of the processor time of the busier worker,
-which is what elapsed time would be if nothing else ran on the machine.
+Then `treemend.dask.fit` fits to samples of a longer reference: seconds, rows found, and the mean error of their repair.
 """
 
 from __future__ import annotations
@@ -29,43 +26,51 @@ import numpy as np
 from dask import delayed
 
 import treemend.dask
-from treemend import TreeMender
-from treemend.dask.local import local_client
+from treemend import Mender
+from treemend.dask.cluster import local_client
+from treemend.synthetic import stretch_masks
 
-BASE, MODEL_TIMES, CHUNK_TIMES, SHARD_TIMES = 600_000_000, 16, 12, 8
-"""A worker's memory: bytes of an idle one, times the reference, times a chunk for each thread, times its shards."""
+BASE, CHUNK_TIMES = 600_000_000, 40
+"""A worker's memory: bytes of an idle one, and times a chunk for each thread."""
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What a fit to a sample took and gave."""
+
+    seconds: float
+    found: float
+    error: float
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What one run measured: rows a second by reference rows, ratios of two workers to one, bytes of a worker."""
+    """What one run measured: rows a second, ratios of two workers to one, bytes of a worker, fits by sample size."""
 
-    throughput: dict[int, float]
+    throughput: float
     elapsed_ratio: float
     by_round: tuple[float, ...]
     processor_ratio: float
     idle: int
     peak: int
     formula: int
-    sharded_peak: int
-    sharded_formula: int
-    sharded_seconds: tuple[float, float]
+    fits: dict[int, Fitted]
 
 
 def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--references", type=int, nargs="+", default=[4_000, 16_000])
+    parser.add_argument("--reference", type=int, default=16_000)
     parser.add_argument("--attributes", type=int, default=64)
     parser.add_argument("--rows", type=int, default=64_000)
     parser.add_argument("--chunk", type=int, default=1_000)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--sharded", type=int, default=100_000, help="reference rows in shards")
+    parser.add_argument("--all", type=int, default=400_000, help="rows that samples are drawn from")
+    parser.add_argument("--samples", type=int, nargs="+", default=[1_000, 10_000, 100_000])
     parser.add_argument("--quick", action="store_true", help="tiny rows, one round: to see that it runs")
     asked = parser.parse_args(arguments)
-    asked.references.sort()
     if asked.quick:
-        asked.references, asked.attributes, asked.rows, asked.chunk, asked.rounds = [100, 150], 12, 120, 20, 1
-        asked.sharded = 120
+        asked.reference, asked.attributes, asked.rows, asked.chunk, asked.rounds = 150, 12, 120, 20, 1
+        asked.all, asked.samples = 300, [100, 300]
     return asked
 
 
@@ -74,12 +79,11 @@ def smooth_rows(generator: np.random.Generator, n_rows: int, width: int) -> np.n
     return np.lib.stride_tricks.sliding_window_view(steps, 16, axis=1).mean(axis=2) * 4
 
 
-def overwritten(generator: np.random.Generator, rows: np.ndarray) -> np.ndarray:
+def overwritten(generator: np.random.Generator, rows: np.ndarray, every: int) -> np.ndarray:
+    """Overwrite a stretch of one row in so many by noise."""
     rows = rows.copy()
-    width = rows.shape[1] // 4
-    for row in rows[::20]:
-        begin = generator.integers(0, rows.shape[1] - width)
-        row[begin : begin + width] = generator.uniform(rows.min(), rows.max(), size=width)
+    masks = stretch_masks(len(rows[::every]), rows.shape[1], rng=generator)
+    rows[::every] = np.where(masks, generator.uniform(rows.min(), rows.max(), masks.shape), rows[::every])
     return rows
 
 
@@ -91,7 +95,11 @@ def made_on_workers(make: Callable[..., np.ndarray], n_chunks: int, chunk: int, 
 
 def made_suspects(part: int, n_rows: int, width: int) -> np.ndarray:
     generator = np.random.default_rng([2, part])
-    return overwritten(generator, smooth_rows(generator, n_rows, width))
+    return overwritten(generator, smooth_rows(generator, n_rows, width), 20)
+
+
+def made_clean(part: int, n_rows: int, width: int) -> np.ndarray:
+    return smooth_rows(np.random.default_rng([1, part]), n_rows, width)
 
 
 @dataclass(frozen=True)
@@ -109,8 +117,8 @@ def turn(n_workers: int, model: Path, collection: da.Array) -> Turn:
     with local_client(n_workers) as client, client.as_current():
         idle = max(client.run(load_everything).values())
         # A sum over the mask: all the mending, and next to nothing to send back. Two chunks a worker for the start.
-        treemend.dask.mend(model, collection.blocks[: 2 * n_workers]).mask.sum().compute()
-        total = treemend.dask.mend(model, collection).mask.sum()
+        treemend.dask.mend(collection.blocks[: 2 * n_workers], model).mask.sum().compute()
+        total = treemend.dask.mend(collection, model).mask.sum()
         before = client.run(time.process_time)
         begun = time.perf_counter()
         total.compute()
@@ -129,59 +137,45 @@ def peak_bytes() -> int:
 def load_everything() -> int:
     """Mend a few rows, so that all code is loaded, and tell the memory of an otherwise idle worker."""
     rows = smooth_rows(np.random.default_rng(0), 60, 12)
-    TreeMender().fit(rows).mend(overwritten(np.random.default_rng(0), rows))
+    Mender().fit(rows).mend(overwritten(np.random.default_rng(0), rows, 3))
     return peak_bytes()
 
 
-def measure_shards(asked: argparse.Namespace, rows: da.Array) -> tuple[int, int, tuple[float, float]]:
-    """Return the peak of a worker's memory, what the formula says, and the seconds of fitting and of mending."""
-    chunk = asked.sharded // 4
-    with local_client(2) as client, client.as_current():
-        client.run(load_everything)
-        begun = time.perf_counter()
-        mender = treemend.dask.fit(TreeMender(), made_on_workers(made_shard, 4, chunk, asked.attributes))
-        fitted = time.perf_counter()
-        treemend.dask.mend(mender, rows).mask.sum().compute()
-        mended = time.perf_counter()
-        peak = max(client.run(peak_bytes).values())
-    bytes_a_row = asked.attributes * 8
-    formula = BASE + (SHARD_TIMES * 2 * chunk + CHUNK_TIMES * 2 * asked.chunk) * bytes_a_row
-    return peak, formula, (fitted - begun, mended - fitted)
-
-
-def made_shard(part: int, n_rows: int, width: int) -> np.ndarray:
-    return smooth_rows(np.random.default_rng([1, part]), n_rows, width)
+def measure_fit(collection: da.Array, n_rows: int) -> Fitted:
+    """Fit to a sample of the rows, and mend fresh ones, all overwritten in part."""
+    begun = time.process_time()
+    mender = treemend.dask.fit(collection, n_rows=n_rows)
+    seconds = time.process_time() - begun
+    generator = np.random.default_rng(3)
+    true = smooth_rows(generator, 500, collection.shape[1])
+    mended = mender.mend(overwritten(generator, true, 1), on_drift="repair")
+    return Fitted(seconds, float(mended.corrupted.mean()), float(np.abs(mended.repaired - true)[mended.mask].mean()))
 
 
 def measure(asked: argparse.Namespace) -> Measured:
-    generator = np.random.default_rng(0)
     rows = made_on_workers(made_suspects, asked.rows // asked.chunk, asked.chunk, asked.attributes)
     with tempfile.TemporaryDirectory() as folder:
-        models = {}
-        for n_reference in asked.references:
-            models[n_reference] = Path(folder, f"{n_reference}.safetensors")
-            TreeMender().fit(smooth_rows(generator, n_reference, asked.attributes)).save(models[n_reference])
-        *smaller, largest = asked.references
-        turns = [*((1, n) for n in smaller), (1, largest), (2, largest)]
-        taken = [[turn(n_workers, models[n], rows) for n_workers, n in turns] for _ in range(asked.rounds)]
+        model = Path(folder, "model.safetensors")
+        Mender().fit(smooth_rows(np.random.default_rng(0), asked.reference, asked.attributes)).save(model)
+        taken = [[turn(n_workers, model, rows) for n_workers in (1, 2)] for _ in range(asked.rounds)]
     seconds = np.array([[(done.elapsed, done.processor) for done in round_] for round_ in taken])
     totals = seconds.sum(axis=0)
-    throughput = {n: asked.rows * asked.rounds / totals[place, 1] for place, n in enumerate(asked.references)}
-    elapsed_ratio, processor_ratio = (totals[-2] / totals[-1]).tolist()
-    by_round = tuple((seconds[:, -2, 0] / seconds[:, -1, 0]).tolist())
+    elapsed_ratio, processor_ratio = (totals[0] / totals[1]).tolist()
+    by_round = tuple((seconds[:, 0, 0] / seconds[:, 1, 0]).tolist())
     idle, peak = (max(getattr(done, name) for round_ in taken for done in round_) for name in ("idle", "peak"))
-    bytes_a_row = asked.attributes * 8
-    formula = BASE + (MODEL_TIMES * largest + CHUNK_TIMES * asked.chunk) * bytes_a_row
-    shards = measure_shards(asked, rows.blocks[:4])
-    return Measured(throughput, elapsed_ratio, by_round, processor_ratio, idle, peak, formula, *shards)
+    formula = BASE + CHUNK_TIMES * asked.chunk * asked.attributes * 8
+    chunk = -(-asked.all // 8)
+    reference = made_on_workers(made_clean, 8, chunk, asked.attributes)[: asked.all]
+    fits = {n_rows: measure_fit(reference, n_rows) for n_rows in asked.samples}
+    throughput = asked.rows * asked.rounds / totals[0, 1]
+    return Measured(throughput, elapsed_ratio, by_round, processor_ratio, idle, peak, formula, fits)
 
 
 def main(arguments: Sequence[str] | None = None) -> Measured:
     asked = parsed(arguments)
     measured = measure(asked)
     print(f"{asked.attributes} attributes, {asked.rows:,} rows, chunks of {asked.chunk:,}, {os.cpu_count()} cores")
-    for n_reference, rate in measured.throughput.items():
-        print(f"one worker, {n_reference:>7,} reference rows: {rate:8.1f} rows a second of processor time")
+    print(f"one worker: {measured.throughput:,.0f} rows a second of processor time")
     print(
         f"two single-threaded workers against one: {measured.elapsed_ratio:.2f} times the throughput by elapsed time "
         f"(single rounds {min(measured.by_round):.2f} to {max(measured.by_round):.2f}), {measured.processor_ratio:.2f} "
@@ -191,11 +185,11 @@ def main(arguments: Sequence[str] | None = None) -> Measured:
         f"memory of a worker: idle {measured.idle / 1e6:.0f} MB, peak {measured.peak / 1e6:.0f} MB, by the formula "
         f"{measured.formula / 1e6:.0f} MB"
     )
-    fitting, mending = measured.sharded_seconds
-    print(
-        f"{asked.sharded:,} reference rows in 4 shards on 2 workers: fitting {fitting:.1f} s, mending {mending:.1f} s; "
-        f"peak of a worker {measured.sharded_peak / 1e6:.0f} MB, by the formula {measured.sharded_formula / 1e6:.0f} MB"
-    )
+    for n_rows, fitted in measured.fits.items():
+        print(
+            f"fitted to {n_rows:,} of {asked.all:,} rows in {fitted.seconds:.1f} s of processor time: "
+            f"{fitted.found:.1%} of the overwritten rows found, mean error {fitted.error:.3f}"
+        )
     return measured
 
 

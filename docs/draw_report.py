@@ -46,7 +46,7 @@ def take_screenshots(folder):
     """Take one picture of what was found where, one of a row, and one of an image."""
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 1200, "height": 1600})
+        page = browser.new_page(viewport={"width": 1200, "height": 1050})
         page.goto((folder / "waves.html").as_uri())
         page.wait_for_selector("#row-chart svg")
         rows = page.locator("#rows").bounding_box()

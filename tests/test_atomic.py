@@ -62,6 +62,16 @@ def test_a_file_that_came_meanwhile_is_kept(way, tmp_path):
     assert os.listdir(tmp_path) == ["out"]
 
 
+def test_a_file_that_came_at_the_last_moment_is_kept(way, tmp_path, monkeypatch):
+    path = tmp_path / "out"
+    atomic = AtomicFile(path, replace=False)
+    monkeypatch.setattr(atomic, "_check_target", lambda: path.write_text("someone else's"))
+    with pytest.raises(OutputError, match="already exists"), atomic:
+        atomic.file.write(b"new")
+    assert path.read_text() == "someone else's"
+    assert os.listdir(tmp_path) == ["out"]
+
+
 def test_links_are_followed_and_devices_refused(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "real")
     with AtomicFile(tmp_path / "link", replace=False) as atomic:

@@ -185,6 +185,8 @@ def test_tree_draws_every_node_and_frames_the_anomalous_ones():
 def test_tree_without_a_threshold_frames_nothing():
     ax = plots.plot_tree(tree_findings(rule=Rule("rate", 0.05)), 1).axes[0]
     assert all(patch.get_fill() for patch in ax.patches)
+    by_rate = plots.plot_tree(tree_findings(rule=Rule("rate", 0.05, tau=0.15)), 0).axes[0]
+    assert sum(not patch.get_fill() for patch in by_rate.patches) == 2
     framed = plots.plot_tree(tree_findings(), 1, tau=1.0).axes[0]
     assert sum(not patch.get_fill() for patch in framed.patches) == 7
 

@@ -1,63 +1,169 @@
-"""Bars appear on terminals, after a second, and go."""
+"""The line appears on terminals and in notebooks, after a second, and goes."""
 
 import io
+import subprocess
+import sys
+import threading
 import time
+import types
 
 import numpy as np
+import pytest
 
-from treemend import TreeMender, progress
+from treemend import progress
 
 
 class Terminal(io.StringIO):
+    encoding = "utf-8"
+
     def isatty(self):
         return True
 
 
+@pytest.fixture
+def impatient(monkeypatch):
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_FRAMES", 0.001)
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.0)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "200")
+
+
 def shown(monkeypatch, stream, work):
     monkeypatch.setattr("sys.stderr", stream)
-    monkeypatch.setattr(progress, "PATIENCE", 0.0)
     work()
     return stream.getvalue()
 
 
-def counted():
-    with progress.step("Counting", 3):
+def three_steps():
+    with progress.step("counting", 3):
         for _ in range(3):
-            progress.advance(1)
+            progress.advance(1, "some rows")
+            time.sleep(0.005)
 
 
-def test_a_terminal_shows_a_bar(monkeypatch):
-    assert "Counting" in shown(monkeypatch, Terminal(), counted)
+def test_a_terminal_shows_a_bar_that_goes(monkeypatch, impatient):
+    text = shown(monkeypatch, Terminal(), three_steps)
+    assert "counting ━" in text
+    assert "33%, some rows" in text
+    assert text.endswith("\r\x1b[K")
 
 
-def test_nothing_is_printed_elsewhere(monkeypatch):
-    assert shown(monkeypatch, io.StringIO(), counted) == ""
+def test_nothing_is_printed_elsewhere(monkeypatch, impatient):
+    assert shown(monkeypatch, io.StringIO(), three_steps) == ""
+    monkeypatch.setenv("TERM", "dumb")
+    assert shown(monkeypatch, Terminal(), three_steps) == ""
+
+
+def test_plain_lines_where_they_are_asked_for(monkeypatch, impatient):
+    def with_lines():
+        with progress.lines_to(progress.say):
+            three_steps()
+
+    told = "counting: 33%, some rows\ncounting: 67%, some rows\ncounting: 100%, some rows\n"
+    assert shown(monkeypatch, io.StringIO(), with_lines) == told
 
 
 def test_nothing_is_printed_before_a_second_has_passed(monkeypatch):
     stream = Terminal()
-    monkeypatch.setattr("sys.stderr", stream)
     begun = time.monotonic()
-    counted()
+    text = shown(monkeypatch, stream, three_steps)
     assert time.monotonic() - begun < progress.PATIENCE
-    assert stream.getvalue() == ""
+    assert text.replace("\r\x1b[K", "") == ""
 
 
-def test_who_asks_for_silence_gets_it(monkeypatch):
+def test_a_step_that_says_nothing_is_seen_all_the_same(monkeypatch, impatient):
+    def silent_work():
+        with progress.step("compiling, once on this machine"):
+            time.sleep(0.1)
+
+    assert "compiling, once on this machine, 0 s" in shown(monkeypatch, Terminal(), silent_work)
+
+
+def test_rounds_are_counted_inside_the_step_that_is_measured(monkeypatch, impatient):
+    def nested():
+        with progress.step("learning", 5):
+            for fold in range(5):
+                with progress.step(f"fold {fold + 1} of 5"):
+                    progress.chunks_done(7, 10)
+                progress.advance()
+
+    with progress.lines_to(progress.say):
+        text = shown(monkeypatch, io.StringIO(), nested)
+    assert text.splitlines()[:3] == ["learning: fold 1 of 5: 0%", "learning: 20%", "learning: fold 2 of 5: 20%"]
+
+
+def test_messages_stand_above_the_line(monkeypatch, impatient):
+    def message():
+        with progress.step("working"):
+            time.sleep(0.05)
+            progress.say("a note")
+
+    assert "\r\x1b[Ka note\n" in shown(monkeypatch, Terminal(), message)
+
+
+def test_who_asks_for_silence_gets_it(monkeypatch, impatient):
     def silent():
         with progress.silenced():
-            counted()
+            three_steps()
 
     assert shown(monkeypatch, Terminal(), silent) == ""
 
 
-def test_fitting_and_mending_are_followed(monkeypatch):
+def test_other_threads_show_nothing_and_disturb_nothing(monkeypatch, impatient):
+    def in_a_thread():
+        with progress.step("outside", 2):
+            thread = threading.Thread(target=three_steps)
+            thread.start()
+            thread.join()
+            progress.advance()
+            time.sleep(0.05)
+
+    text = shown(monkeypatch, Terminal(), in_a_thread)
+    assert "counting" not in text
+    assert "50%" in text
+
+
+def test_processes_of_a_pool_show_nothing():
+    code = (
+        "import sys, multiprocessing, treemend.progress as progress\n"
+        "multiprocessing.parent_process = lambda: object()\n"
+        "sys.stderr.isatty = lambda: True\n"
+        "progress.PATIENCE = 0\n"
+        "with progress.step('x', 2): progress.advance()\n"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stderr == b""
+
+
+def test_notebooks_show_one_output_that_changes(monkeypatch, impatient):
+    outputs = []
+
+    class Handle:
+        def update(self, data, raw):
+            outputs.append(data["text/plain"])
+
+    def display(data, raw, display_id):
+        outputs.append(data["text/plain"])
+        return Handle()
+
+    module = types.ModuleType("IPython.display")
+    module.display = display
+    monkeypatch.setitem(sys.modules, "ipykernel", types.ModuleType("ipykernel"))
+    monkeypatch.setitem(sys.modules, "IPython", types.ModuleType("IPython"))
+    monkeypatch.setitem(sys.modules, "IPython.display", module)
+    three_steps()
+    assert "counting" in outputs[0]
+    assert outputs[-1] == ""
+
+
+def test_fitting_and_mending_are_followed(monkeypatch, impatient):
+    from treemend import Mender
+
     rows = np.random.default_rng(0).normal(size=(200, 12)).cumsum(axis=1)
 
     def work(**parameters):
-        TreeMender(n_jobs=1, **parameters).fit(rows).mend(rows)
+        Mender(n_jobs=1, **parameters).fit(rows).mend(rows)
 
     text = shown(monkeypatch, Terminal(), work)
-    assert "reference rows" in text
-    assert "Looking at 200 rows" in text
+    assert "fold 2 of 5" in text
     assert shown(monkeypatch, Terminal(), lambda: work(progress=False)) == ""

@@ -49,6 +49,7 @@ def test_pandas_keeps_index_dtypes_and_odd_names():
     rebuilt = table.rebuilt(np.zeros((2, 3)), np.zeros((2, 3), dtype=bool))
     assert list(rebuilt.columns) == list(frame.columns)
     assert list(rebuilt.index) == [7, 3]
+    assert read_table(pd.DataFrame(VALUES, columns=["column_names", "columns", "shape"])).values.shape == (2, 3)
     assert [str(dtype) for dtype in rebuilt.dtypes] == ["float32", "int64", "bool"]
     assert rebuilt[("a", 1)].tolist() == frame[("a", 1)].tolist()
 
@@ -116,7 +117,7 @@ def test_range_check():
         check_range(np.array([[0, -1.7e308], [1, 1.7e308]]), None)
 
 
-WHOLE = {
+INTEGERS = {
     "pandas": pd.DataFrame({"n": [4, 2, 3], "flag": [True, False, True], "x": [0.5, 1.5, 2.5]}, index=[3, 1, 2]),
     "pandas with nulls": pd.DataFrame(
         {
@@ -142,9 +143,9 @@ def types_of(frame):
     return [str(kind) for kind in (frame.schema.types if isinstance(frame, pa.Table) else frame.dtypes)]
 
 
-@pytest.mark.parametrize("kind", WHOLE)
+@pytest.mark.parametrize("kind", INTEGERS)
 def test_columns_of_integers_stay_where_nothing_else_came_in(kind):
-    frame = WHOLE[kind]
+    frame = INTEGERS[kind]
     table = read_table(frame)
     nothing = np.zeros((3, 3), dtype=bool)
     assert types_of(table.rebuilt(table.values, nothing)) == types_of(frame)
@@ -181,6 +182,31 @@ def test_what_has_not_been_read_says_how_to_read_it():
     dask = pytest.importorskip("dask.dataframe")
     with pytest.raises(InputError, match="treemend.dask.mend"):
         read_table(dask.from_pandas(FRAMES["pandas"], npartitions=1))
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_columns_that_are_passed_through(kind):
+    frame = FRAMES[kind]
+    table = read_table(frame, passthrough=["b", "absent"])
+    assert table.names == ("a", "c")
+    assert np.array_equal(table.values, VALUES[:, [0, 2]])
+    assert read_table(table.attributes).names == ("a", "c")
+    assert read_table(attributes_only(frame, ["b"])).names == ("a", "c")
+    rebuilt = read_table(table.rebuilt(np.zeros((2, 2)), np.array([[False, True], [False, False]])))
+    assert rebuilt.names == ("a", "b", "c")
+    assert rebuilt.values.tolist() == [[0.1, 2, 0], [4, 5.5, 6]]
+    assert read_table(table.like(np.ones((2, 2)))).names == ("a", "c")
+    with pytest.raises(ColumnsError, match="not there: 'absent'; the table has 'a', 'b', 'c'"):
+        read_table(frame, passthrough=["b", "absent"], all_there=True)
+
+
+def test_arrays_pass_nothing_through():
+    assert attributes_only(VALUES, ["b"]) is VALUES
+    table = read_table(VALUES, passthrough=["b"])
+    assert table.attributes is table.given
+    assert np.array_equal(table.like(VALUES), VALUES)
+    with pytest.raises(ColumnsError, match="no column names"):
+        read_table(VALUES, passthrough=["b"], all_there=True)
 
 
 def test_names_that_cannot_be_told_apart():

@@ -1,101 +1,72 @@
-"""A demonstration on scikit-learn's bundled digits: occlude, mend, show.
-
-Enters: nothing. Leaves: a picture (true, corrupted, found, repaired) and a few lines on the screen. Run it with
-``python -m treemend.demo``.
-"""
+"""A demonstration on scikit-learn's digits: occlude, mend, draw. Run it with ``treemend demo``."""
 
 import argparse
-from dataclasses import dataclass
-from pathlib import Path
+import os
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 
-from treemend.mender import Mended, TreeMender
+from treemend.mender import Mender
+from treemend.result import Result
+from treemend.synthetic import square_masks
 
-__all__ = ["main"]
+__all__ = ["run"]
 
-_SIDE = 8
-
-
-@dataclass(frozen=True, eq=False)
-class Occlusion:
-    """Images with squares of noise in every second one."""
-
-    true: NDArray[np.float64]
-    corrupted: NDArray[np.float64]
-    mask: NDArray[np.bool_]
+_GRID = (8, 8)
+_N_REFERENCE = 1200
 
 
-def occlude(images: NDArray[np.float64], rng: np.random.Generator) -> Occlusion:
-    """Overwrite a random square of every second image by uniform noise."""
-    corrupted, mask = images.copy(), np.zeros(images.shape, dtype=bool)
-    for index in range(0, len(images), 2):
-        side = int(rng.integers(3, 6))
-        top, left = rng.integers(0, _SIDE - side + 1, size=2)
-        square = np.zeros((_SIDE, _SIDE), dtype=bool)
-        square[top : top + side, left : left + side] = True
-        mask[index] = square.ravel()
-    corrupted[mask] = rng.uniform(images.min(), images.max(), mask.sum())
-    return Occlusion(images, corrupted, mask)
+def run(output: str | os.PathLike[str] = "demo.png", rate: float = 0.05) -> list[str]:
+    """Repair occluded digits, draw the picture, and return lines that say how well it went.
 
-
-def summary(occlusion: Occlusion, mended: Mended, asked: float) -> str:
-    """Tell in a few lines what was found, how close the repair is, and how often clean rows were touched."""
-    occluded = occlusion.mask.any(axis=1)
-    before = np.linalg.norm(occlusion.corrupted - occlusion.true, axis=1)[occluded]
-    after = np.linalg.norm(mended.repaired - occlusion.true, axis=1)[occluded]
-    return "\n".join(
-        [
-            f"occluded digits found      {mended.corrupted[occluded].mean():6.1%} of {occluded.sum()}",
-            f"distance to the truth      {after.mean():6.2f} after, {before.mean():.2f} before",
-            f"clean digits touched       {mended.corrupted[~occluded].mean():6.1%} of {(~occluded).sum()}"
-            f" (asked: at most {asked:.0%})",
-        ]
-    )
-
-
-def main(arguments: list[str] | None = None) -> None:
-    """Run the demonstration."""
-    parser = argparse.ArgumentParser(prog="python -m treemend.demo", description=__doc__.splitlines()[0])
-    parser.add_argument("--output", type=Path, default=Path("demo.png"), help="where the picture goes")
-    parser.add_argument("--false-alarm-rate", type=float, default=0.05, help="share of clean rows that may be touched")
-    options = parser.parse_args(arguments)
-
+    Parameters
+    ----------
+    output : path
+        Where the picture goes: true, corrupted, found, repaired.
+    rate : float
+        The false-alarm rate.
+    """
     rng = np.random.default_rng(0)
     digits = rng.permutation(load_digits().data)
-    reference, suspects = digits[:1200], occlude(digits[1200:], rng)
-    mender = TreeMender(layout=(_SIDE, _SIDE), false_alarm_rate=options.false_alarm_rate).fit(reference)
-    mended = mender.mend(suspects.corrupted)
+    reference, true = digits[:_N_REFERENCE], digits[_N_REFERENCE:]
+    mask = np.zeros(true.shape, dtype=bool)
+    mask[::2] = square_masks(len(mask[::2]), _GRID, rng=rng)
+    corrupted = np.where(mask, rng.uniform(digits.min(), digits.max(), true.shape), true)
+    mended = Mender(layout=_GRID, false_alarm_rate=rate).fit(reference).mend(corrupted)
+    _draw({"true": true, "corrupted": corrupted, "found": mended.mask, "repaired": mended.repaired}, output)
+    sizes = f"{len(reference)} clean digits learnt, {len(true)} more looked at, half of them occluded"
+    return [sizes, *_measured(true, corrupted, mended, rate), f"picture: {output}"]
 
-    print(f"{len(reference)} clean digits learnt, {len(suspects.true)} more looked at, half of them occluded")
-    print(summary(suspects, mended, options.false_alarm_rate))
-    _draw(suspects, mended, options.output)
-    print(f"picture                    {options.output}")
+
+def _measured(true: NDArray[np.float64], corrupted: NDArray[np.float64], mended: Result, rate: float) -> list[str]:
+    occluded = np.asarray((corrupted != true).any(axis=1))
+    before, after = (np.linalg.norm(rows - true, axis=1)[occluded].mean() for rows in (corrupted, mended.repaired))
+    found, touched = mended.corrupted[occluded], mended.corrupted[~occluded]
+    return [
+        f"occluded digits found: {found.mean():.1%} of {len(found)}",
+        f"distance to the truth: {after:.2f} after, {before:.2f} before",
+        f"clean digits touched:  {touched.mean():.1%} of {len(touched)} (asked: at most {rate:.0%})",
+    ]
 
 
-def _draw(occlusion: Occlusion, mended: Mended, path: Path) -> None:
+def _draw(rows: dict[str, NDArray[np.generic]], output: str | os.PathLike[str]) -> None:
     import matplotlib
 
     matplotlib.use("Agg")
     from treemend.plots import plot_images
 
-    shown = np.arange(0, 24, 2)
+    figure = plot_images({title: table[:24:2].reshape(-1, *_GRID) for title, table in rows.items()})
+    figure.savefig(output, dpi=120)
 
-    def as_images(rows: NDArray[np.generic]) -> NDArray[np.generic]:
-        return rows[shown].reshape(-1, _SIDE, _SIDE)
 
-    figure = plot_images(
-        {
-            "true": as_images(occlusion.true),
-            "corrupted": as_images(occlusion.corrupted),
-            "found": as_images(mended.mask),
-            "repaired": as_images(mended.repaired),
-        }
-    )
-    figure.savefig(path, dpi=120)
+def _main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m treemend.demo", description=__doc__)
+    parser.add_argument("--output", default="demo.png", help="where the picture goes")
+    parser.add_argument("--false-alarm-rate", type=float, default=0.05, help="share of clean rows that may be declared")
+    given = parser.parse_args()
+    print(*run(given.output, given.false_alarm_rate), sep="\n")
 
 
 if __name__ == "__main__":
-    main()
+    _main()

@@ -141,7 +141,7 @@ def plot_tree(findings: Findings, row: int, *, tau: float | None = None, ax: "Ax
     row : int
         Number of the row.
     tau : float, optional
-        Nodes with a score of at most this are framed; by default the one that was given to `TCS`.
+        Nodes with a score of at most this are framed; by default the threshold that was in force.
     ax : Axes, optional
         Where to draw; a new figure by default.
 
@@ -158,8 +158,8 @@ def plot_tree(findings: Findings, row: int, *, tau: float | None = None, ax: "Ax
     tree = findings.tree
     if tree is None or findings.node_scores is None:
         raise InputError("These findings have no attribute tree: plot_tree needs a result of treemend.TCS.")
-    if tau is None and findings.rule is not None and findings.rule.name == "tau":
-        tau = findings.rule.value
+    if tau is None and findings.rule is not None:
+        tau = findings.rule.value if findings.rule.name == "tau" else findings.rule.tau
     ax = _axes(ax, (8, 3.2))
     colours = ScalarMappable(Normalize(0, 1), "cividis")
     for node, score in enumerate(findings.node_scores(np.array([row]))[0]):

@@ -1,106 +1,201 @@
-"""Progress, for whatever lasts longer than a second and is watched on a terminal.
+"""Progress of long work: one line that moves, on terminals and in notebooks.
 
-Enters: the title of a step, and how much of it is done. Leaves: a bar on standard error that goes when the step ends.
-Nothing is printed where standard error is no terminal. Steps are told by whoever runs them; the kernels' threads tell
-how far they are, if nobody above them counts.
+Whoever works names the step (`step`) and says how far it is (`advance`, `chunks_done`). Steps may be nested: the line
+names the outermost and the innermost one, and measures the outermost one that knows how much there is to do. The line
+appears after a second and is gone when the outermost step ends. Nothing is shown where standard error is neither a
+terminal nor a notebook (`lines_to` has plain lines written there), in other threads than the main one, and in processes
+that joblib or Dask started.
 """
 
+import multiprocessing
+import os
+import shutil
 import sys
+import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
+from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any
 
-__all__ = ["advance", "chunks_done", "current_step", "silenced", "step"]
+__all__ = ["advance", "chunks_done", "current_step", "lines_to", "say", "silenced", "step"]
 
 PATIENCE = 1.0
+SECONDS_BETWEEN_FRAMES = 0.2
+SECONDS_BETWEEN_LINES = 5.0
+_BAR_WIDTH = 24
 
 
+@dataclass
 class _Step:
-    """One step: its bar appears after a second."""
+    title: str
+    total: float | None
+    counted: bool
+    done: float = 0
+    note: str = ""
+    begun: float = field(default_factory=time.monotonic)
 
-    def __init__(self, title: str, total: int | None) -> None:
-        self.title = title
-        self.counted = total is not None
-        self.total = total
-        self.done = 0
-        self.begun = time.monotonic()
-        self.bar: Any = None
-        self.task: Any = None
 
-    def show(self) -> None:
-        """Draw the bar as things stand, unless it is too early."""
-        if self.bar is None:
-            if time.monotonic() - self.begun < PATIENCE:
-                return
-            from rich.console import Console
-            from rich.progress import Progress
+class _Display:
+    """The steps in work, outermost first, and the line that shows them; writing "" clears it."""
 
-            self.bar = Progress(console=Console(stderr=True), transient=True)
-            self.task = self.bar.add_task(self.title, total=self.total)
-            self.bar.start()
-        self.bar.update(self.task, completed=self.done, total=self.total)
+    def __init__(self, write: Callable[[str], None], *, moves: bool) -> None:
+        self.steps: list[_Step] = []
+        self.write, self.moves = write, moves
+        self.lock = threading.RLock()
+        self._pause = SECONDS_BETWEEN_FRAMES if moves else SECONDS_BETWEEN_LINES
+        self._due = time.monotonic() + (PATIENCE if moves else SECONDS_BETWEEN_LINES)
+        self._ended = threading.Event()
+        if moves:
+            threading.Thread(target=self._tick, daemon=True).start()
+
+    def draw(self) -> None:
+        with self.lock:
+            if self.steps and not self._ended.is_set() and time.monotonic() >= self._due:
+                self._due = time.monotonic() + self._pause
+                self.write(_described(self.steps, bar=self.moves))
 
     def end(self) -> None:
-        """Take the bar away."""
-        if self.bar is not None:
-            self.bar.stop()
+        with self.lock:
+            self._ended.set()
+            self.write("")
+
+    def _tick(self) -> None:
+        while not self._ended.wait(SECONDS_BETWEEN_FRAMES):
+            self.draw()
 
 
-_SILENT = object()
-current_step: ContextVar[Any] = ContextVar("treemend_progress", default=None)
-"""The step that is followed in this block; None where nobody watches."""
+current_step: ContextVar[_Display | None] = ContextVar("treemend_progress", default=None)
+"""Where the step of this block is shown; None where nobody watches."""
+_silent: ContextVar[bool] = ContextVar("treemend_silent", default=False)
+_line_writer: ContextVar[Callable[[str], None] | None] = ContextVar("treemend_lines", default=None)
 
 
 @contextmanager
-def step(title: str, total: int | None = None) -> Iterator[None]:
-    """Follow a step while the block runs.
+def step(title: str, total: float | None = None) -> Iterator[None]:
+    """Show a step while the block runs.
 
     Parameters
     ----------
     title : str
-        What is being done.
-    total : int, optional
-        How much there is to do, if the block itself calls `advance`; else the kernels' chunks are followed.
+        What is being done, such as "fold 2 of 5".
+    total : float, optional
+        How much there is to do if the block itself calls `advance`; without, `chunks_done` tells.
     """
-    if current_step.get() is _SILENT or not sys.stderr.isatty():
-        yield
-        return
     outer = current_step.get()
-    if outer is not None and outer.counted:
+    display = None if _silent.get() else outer or _new_display()
+    if display is None:
         yield
         return
-    following = _Step(title, total)
-    token = current_step.set(following)
-    try:
-        yield
-    finally:
-        following.end()
-        current_step.reset(token)
+    display.steps.append(_Step(title, total, counted=total is not None))
+    with _set(current_step, display):
+        try:
+            yield
+        finally:
+            display.steps.pop()
+            if outer is None:
+                display.end()
 
 
-@contextmanager
-def silenced(silent: bool = True) -> Iterator[None]:
-    """Show nothing while the block runs."""
-    token = current_step.set(_SILENT if silent else current_step.get())
-    try:
-        yield
-    finally:
-        current_step.reset(token)
-
-
-def advance(amount: int) -> None:
-    """Tell the step of this block that so much more is done."""
-    following = current_step.get()
-    if isinstance(following, _Step) and following.counted:
-        following.done += amount
-        following.show()
+def advance(amount: float = 1, note: str = "") -> None:
+    """Say that so much more of the innermost step is done; the note is shown beside it."""
+    display = current_step.get()
+    if display is not None and not _silent.get() and display.steps[-1].counted:
+        display.steps[-1].done += amount
+        display.steps[-1].note = note
+        display.draw()
 
 
 def chunks_done(done: int, total: int) -> None:
-    """Tell the step of this block how far the kernels are, if it does not count for itself."""
-    following = current_step.get()
-    if isinstance(following, _Step) and not following.counted:
-        following.done, following.total = done, total
-        following.show()
+    """Say how far the innermost step is, if it does not count by itself."""
+    display = current_step.get()
+    if display is not None and not _silent.get() and not display.steps[-1].counted:
+        display.steps[-1].done, display.steps[-1].total = done, total
+        display.draw()
+
+
+def silenced(silent: bool = True) -> AbstractContextManager[None]:
+    """Show nothing of the steps that begin while the block runs."""
+    return _set(_silent, _silent.get() or silent)
+
+
+def lines_to(write: Callable[[str], None]) -> AbstractContextManager[None]:
+    """Write a line every few seconds where there is neither a terminal nor a notebook."""
+    return _set(_line_writer, write)
+
+
+def say(message: str) -> None:
+    """Print a line on standard error, above the line that moves."""
+    display = current_step.get()
+    with nullcontext() if display is None else display.lock:
+        if display is not None:
+            display.write("")
+        print(message, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def _set(variable: ContextVar[Any], value: Any) -> Iterator[None]:
+    token = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(token)
+
+
+def _new_display() -> _Display | None:
+    if threading.current_thread() is not threading.main_thread() or multiprocessing.parent_process() is not None:
+        return None
+    if "ipykernel" in sys.modules:
+        return _Display(_notebook_writer(), moves=True)
+    if sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
+        return _Display(_write_on_terminal, moves=True)
+    write = _line_writer.get()
+    return None if write is None else _Display(lambda text: write(text) if text else None, moves=False)
+
+
+def _write_on_terminal(text: str) -> None:
+    width = shutil.get_terminal_size().columns - 1
+    sys.stderr.write(f"\r\x1b[K{text[:width]}")
+    sys.stderr.flush()
+
+
+def _notebook_writer() -> Callable[[str], None]:
+    shown: Any = None
+
+    def write(text: str) -> None:
+        nonlocal shown
+        if shown is not None:
+            shown.update({"text/plain": text}, raw=True)
+        elif text:
+            shown = import_module("IPython.display").display({"text/plain": text}, raw=True, display_id=True)
+
+    return write
+
+
+def _described(steps: list[_Step], *, bar: bool) -> str:
+    """Return the line: titles, bar, share and note, and the seconds left or passed.
+
+    Examples
+    --------
+    >>> steps = [_Step("learning", 5, True, done=2), _Step("fold 3 of 5", None, False)]
+    >>> _described(steps, bar=False)
+    'learning: fold 3 of 5: 40%'
+    """
+    measured = next((one for one in steps if one.total), None)
+    last, names = steps[-1], [one.title for one in steps if one.title] or ["starting"]
+    if last.total and last is not measured:
+        names[-1] += f" ({min(1.0, last.done / last.total):.0%})"
+    titles = ": ".join(names[:1] + names[1:][-1:])
+    seconds = time.monotonic() - (measured or steps[0]).begun
+    if measured is None or not measured.total:
+        return f"{titles}, {seconds:.0f} s" if bar else titles
+    share = min(1.0, measured.done / measured.total)
+    told = f"{share:.0%}" + f", {measured.note}" * bool(measured.note)
+    if not bar:
+        return f"{titles}: {told}"
+    marks = "━─" if (sys.stderr.encoding or "").lower().startswith("utf") else "#-"
+    full = round(share * _BAR_WIDTH)
+    left = f", {seconds / share - seconds:.0f} s left" if share > 0.02 else ""
+    return f"{titles} {marks[0] * full}{marks[1] * (_BAR_WIDTH - full)} {told}{left}"

@@ -1,7 +1,9 @@
 """What mending returns, for both methods: tables of the caller's kind, one flag and one p-value a row, and a report."""
 
 import os
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,7 +49,7 @@ class Result:
     missing: Any
     spread: Any
     draws: list[Any]
-    _findings: "Findings"
+    _findings: "Findings | Callable[[], Findings]"
 
     @property
     def q_values(self) -> NDArray[np.float64] | None:
@@ -57,25 +59,38 @@ class Result:
     @property
     def notes(self) -> tuple[str, ...]:
         """What the caller should know of the table as a whole, such as that it drifted away from the reference."""
-        return self._findings.notes
+        return self._made_findings.notes
+
+    @cached_property
+    def _made_findings(self) -> "Findings":
+        """What was found; made when it is first asked for, where a method gives a function for it."""
+        return self._findings() if callable(self._findings) else self._findings
 
     def findings(self) -> "Findings":
         """Return what was found as plain arrays in the order of the columns."""
-        return self._findings
+        return self._made_findings
 
     def findings_table(self) -> dict[str, list[Any]]:
         """Return one line for each run of replaced cells, as columns for a data frame."""
         from treemend.report import findings_table
 
-        return findings_table(self._findings)
+        return findings_table(self.findings())
 
     def summary(self) -> dict[str, Any]:
         """Return what was found as plain numbers, words and lists, as the report and its JSON form tell it."""
         from treemend.report import summarise
 
-        return summarise(self._findings)
+        return summarise(self.findings())
 
-    def report(self, path: str | os.PathLike[str], *, title: str = "treemend report") -> None:
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        title: str = "treemend report",
+        labels: Mapping[str, str] | None = None,
+        units: Mapping[str, str] | None = None,
+        earlier: dict[str, Any] | None = None,
+    ) -> None:
         """Write a report: one HTML file that needs nothing else.
 
         Parameters
@@ -84,22 +99,26 @@ class Result:
             Where to; an existing file is replaced.
         title : str
             The heading of the page.
+        labels, units : mapping of str to str, optional
+            What to call columns, and in which units they are.
+        earlier : dict, optional
+            The `summary` of an earlier result, to compare with.
         """
-        from treemend.report import write_html
+        from treemend.report import summarise, write_html
 
-        write_html(self.summary(), path, title)
+        write_html(summarise(self.findings(), labels=labels, units=units), path, title, earlier=earlier)
 
     def plot_row(self, row: int) -> "Figure":
         """Plot a row before and after; needs matplotlib (``pip install treemend[plots]``)."""
         from treemend.plots import plot_row
 
-        return plot_row(self._findings, row)
+        return plot_row(self.findings(), row)
 
     def plot_map(self) -> "Figure":
         """Plot which cells of the table were replaced; needs matplotlib (``pip install treemend[plots]``)."""
         from treemend.plots import plot_map
 
-        return plot_map(self._findings)
+        return plot_map(self.findings())
 
     def _repr_html_(self) -> str:
         from treemend.report import notebook_html
@@ -107,7 +126,7 @@ class Result:
         return notebook_html(self.summary())
 
     def __repr__(self) -> str:
-        n_cells = int(self._findings.mask.sum())
+        n_cells = int(self.findings().mask.sum())
         return f"Result({int(self.corrupted.sum())} of {len(self.corrupted)} rows repaired, {n_cells} cells)"
 
 

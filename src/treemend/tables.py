@@ -14,7 +14,7 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
-from narwhals.dependencies import is_dask_dataframe, is_into_dataframe
+from narwhals.dependencies import is_dask_dataframe, is_into_dataframe, is_pyarrow_table
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array
 
@@ -24,14 +24,18 @@ __all__ = [
     "LARGEST_EXACT",
     "Table",
     "attributes_only",
+    "check_exact_integers",
     "check_finite",
     "check_not_infinite",
     "check_range",
     "columns_difference",
+    "count_rows",
     "describe_cells",
     "integer_to_rounding",
     "integers_fit",
     "read_table",
+    "take_rows",
+    "shortened",
 ]
 
 LARGEST_EXACT = 2**53
@@ -39,7 +43,7 @@ LARGEST_EXACT = 2**53
 # what was not by far more than this.
 _ROUNDING = 1e-9
 _CELLS_SHOWN = 3
-_NAMES_SHOWN = 5
+_ITEMS_SHOWN = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +120,17 @@ def attributes_only(table: Any, passthrough: Sequence[Any]) -> Any:
     return frame.drop(*_there(frame, passthrough)).to_native()
 
 
+def count_rows(table: Any) -> int:
+    """Return the number of rows of a table of any kind."""
+    _refuse_unread(table)
+    return int(_frame(table).shape[0]) if is_into_dataframe(table) else len(table)
+
+
+def take_rows(table: Any, rows: NDArray[np.int64]) -> Any:
+    """Return some rows of a table, as a table of the same kind."""
+    return _frame(table)[rows.tolist()].to_native() if is_into_dataframe(table) else np.asarray(table)[rows]
+
+
 def read_table(
     table: Any, passthrough: Sequence[Any] = (), *, all_there: bool = False, least_columns: int = 1
 ) -> Table:
@@ -156,7 +171,7 @@ def read_table(
     except ValueError as error:
         raise InputError(str(error)) from None
     _check_size(array.shape, least_columns)
-    _check_exact_integers(array)
+    check_exact_integers(array, "The array", "Divide or shift them first, or leave such columns (ids?) out")
     return Table(values=np.array(array, dtype=np.float64, order="C"), names=None, given=array)
 
 
@@ -174,7 +189,7 @@ def _read_frame(given: Any, passthrough: Sequence[Any], all_there: bool, least_c
     ]
     if foreign:
         raise InputError(
-            f"All columns must be numeric, but {len(foreign)} of {len(frame.columns)} are not: {_shortened(foreign)}. "
+            f"All columns must be numeric, but {len(foreign)} of {len(frame.columns)} are not: {shortened(foreign)}. "
             "Name them in passthrough to keep them as they are, or select the numeric columns."
         )
     _check_size(frame.shape, least_columns)
@@ -182,14 +197,15 @@ def _read_frame(given: Any, passthrough: Sequence[Any], all_there: bool, least_c
     for position, name in enumerate(frame.columns):
         column = frame.get_column(name)
         if column.dtype.is_integer():
-            _check_exact_integers(column.drop_nulls().to_numpy())
+            integers = column.drop_nulls().to_numpy()
+            check_exact_integers(integers, f"Column {name!r}", "Divide or shift them first, or name it in passthrough")
         values[:, position] = _as_float(column).to_numpy()
     return Table(values=values, names=tuple(str(name) for name in frame.columns), given=given, passthrough=there)
 
 
 def _frame(table: Any) -> Any:
     """Return a data frame behind narwhals; its columns have different names."""
-    names = getattr(table, "column_names", None) or list(table.columns)
+    names = table.column_names if is_pyarrow_table(table) else list(table.columns)
     try:
         doubled = [name for name, count in Counter(names).items() if count > 1]
     except TypeError as error:
@@ -234,7 +250,7 @@ def _there(frame: Any, passthrough: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _listed(names: Sequence[Any]) -> str:
-    return _shortened([repr(name) for name in names])
+    return shortened([repr(name) for name in names])
 
 
 def _replaced(column: Any, filled: NDArray[np.float64], mask: NDArray[np.bool_], keep_integers: bool) -> Any:
@@ -244,8 +260,8 @@ def _replaced(column: Any, filled: NDArray[np.float64], mask: NDArray[np.bool_],
     if keep_integers and (column.dtype.is_integer() or column.dtype == nw.Boolean):
         dtype = np.dtype("bool" if column.dtype == nw.Boolean else str(column.dtype).lower().replace("128", "64"))
         if integers_fit(filled[mask], dtype):
-            whole = np.rint(filled[mask]).astype(dtype)
-            new = nw.new_series(column.name, whole, column.dtype, backend=column.implementation)
+            integers = np.rint(filled[mask]).astype(dtype)
+            new = nw.new_series(column.name, integers, column.dtype, backend=column.implementation)
             return column.scatter(np.flatnonzero(mask).tolist(), new)
     column = _as_float(column)
     values = column.to_numpy().copy()
@@ -287,13 +303,12 @@ def _replace_columns(frame: Any, columns: list[Any]) -> Any:
     return frame.with_columns(*columns).to_native()
 
 
-def _check_exact_integers(array: NDArray[Any]) -> None:
-    if not np.issubdtype(array.dtype, np.integer) or array.size == 0:
-        return
-    if int(array.max()) > LARGEST_EXACT or int(array.min()) < -LARGEST_EXACT:
+def check_exact_integers(array: NDArray[Any], what: str, remedy: str) -> None:
+    """Refuse integers that a float64 cannot hold; anything else passes."""
+    if array.dtype.kind in "iu" and array.size and max(int(array.max()), -int(array.min())) > LARGEST_EXACT:
         raise InputError(
-            "Integers beyond 2**53 lose digits as 64-bit floats, and rows must come back as they were: got values from "
-            f"{int(array.min())} to {int(array.max())}. Divide or shift them first, or leave such columns (ids?) out."
+            f"{what} holds integers beyond 2**53, which lose digits as 64-bit floats: from {int(array.min())} to "
+            f"{int(array.max())}. {remedy}."
         )
 
 
@@ -385,9 +400,9 @@ def columns_difference(expected: Sequence[str], got: Sequence[str]) -> str:
     missing = [name for name in expected if name not in given]
     extra = [name for name in got if name not in known]
     if missing:
-        lines.append(f"- missing: {_shortened([repr(name) for name in missing])}")
+        lines.append(f"- missing: {shortened([repr(name) for name in missing])}")
     if extra:
-        lines.append(f"+ extra: {_shortened([repr(name) for name in extra])}")
+        lines.append(f"+ extra: {shortened([repr(name) for name in extra])}")
     place = {name: position for position, name in enumerate(got)}
     shared = [name for name in expected if name in given]
     if shared != [name for name in got if name in known]:
@@ -396,10 +411,11 @@ def columns_difference(expected: Sequence[str], got: Sequence[str]) -> str:
             for position, name in enumerate(expected)
             if name in given and place[name] != position
         ]
-        lines.append(f"~ out of order: {_shortened(moved)}")
+        lines.append(f"~ out of order: {shortened(moved)}")
     return "\n".join(lines)
 
 
-def _shortened(items: list[str]) -> str:
-    shown = ", ".join(items[:_NAMES_SHOWN])
-    return shown if len(items) <= _NAMES_SHOWN else f"{shown} and {len(items) - _NAMES_SHOWN} more"
+def shortened(items: Sequence[str], most: int = _ITEMS_SHOWN) -> str:
+    """List items, at most so many, and say how many more there are."""
+    shown = ", ".join(items[:most])
+    return shown if len(items) <= most else f"{shown} and {len(items) - most} more"

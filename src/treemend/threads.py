@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from typing import Any
 
 from treemend.progress import chunks_done, current_step
 
@@ -68,10 +69,17 @@ def one_library_thread() -> Iterator[None]:
     Our matrices are small and our rows are shared among threads of our own; a library that starts a thread for every
     core, for each of thousands of small factorisations, is many times slower on a busy machine.
     """
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(limits=1):
+    with _library_threads("sklearn.cluster" in sys.modules).limit(limits=1):
         yield
+
+
+@functools.cache
+def _library_threads(clustering_loaded: bool) -> Any:
+    """Return what controls the threads of the libraries loaded so far; to look for them takes 10 ms."""
+    from threadpoolctl import ThreadpoolController
+
+    del clustering_loaded
+    return ThreadpoolController()
 
 
 def chunk_size(n_rows: int, work_per_row: int, n_threads: int, largest: int = LARGEST_CHUNK) -> int:

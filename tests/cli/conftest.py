@@ -2,26 +2,29 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from treemend.cli.failures import Signals, run
+from treemend import progress
+from treemend.cli.errors import Signals, run
+from treemend.synthetic import waves
 
 NAMES = [f"s{column}" for column in range(16)]
-
-
-def waves(rng, n_rows):
-    phase, height = rng.uniform(0, 6, (n_rows, 1)), rng.uniform(1, 2, (n_rows, 1))
-    return height * np.sin(np.linspace(0, 6, 16) + phase)
 
 
 @pytest.fixture(scope="session")
 def frames():
     """Clean rows, and suspect rows with ids of which rows 1 and 7 are partly overwritten."""
     rng = np.random.default_rng(0)
-    clean = pd.DataFrame(waves(rng, 200), columns=NAMES)
-    suspect = pd.DataFrame(waves(rng, 20), columns=NAMES)
+    clean = pd.DataFrame(waves(200, 16, rng=rng, noise=0.02), columns=NAMES)
+    suspect = pd.DataFrame(waves(20, 16, rng=rng, noise=0.02), columns=NAMES)
     suspect.iloc[1, 8:16] = rng.uniform(-2, 2, 8)
     suspect.iloc[7, 0:8] = rng.uniform(-2, 2, 8)
     suspect.insert(0, "id", [f"=cmd|'/C calc'!A{row}" for row in range(20)])
     return clean, suspect
+
+
+@pytest.fixture(autouse=True)
+def no_lines_of_progress(monkeypatch):
+    """On a busy machine lines about progress would come between those that tests look at."""
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 1e9)
 
 
 @pytest.fixture

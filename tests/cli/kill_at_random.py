@@ -15,10 +15,13 @@ from pathlib import Path
 
 import numpy as np
 
-from treemend import TreeMender
+from treemend import Mender
 
-OUTPUTS = ("out.npy", "mask.npy", "report.html", "found.json")
-COMMAND = "mend long.npy -m model -o out.npy --mask mask.npy --report report.html --json found.json -f -q -j 1"
+OUTPUTS = ("out.npy", "mask.npy", "findings.csv", "report.html", "found.json")
+COMMAND = (
+    "mend long.npy -m model -o out.npy --mask mask.npy --findings findings.csv --report report.html --json found.json "
+    "-f -q -j 1"
+)
 
 
 def told(name):
@@ -33,7 +36,7 @@ def main(n_times: int = 20) -> None:
     reference = np.cumsum(np.random.default_rng(0).normal(size=(300, 32)), axis=1)
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
-        TreeMender().fit(reference).save("model")
+        Mender().fit(reference).save("model")
         np.save("long.npy", np.tile(reference, (200, 1)))
         command = [sys.executable, "-m", "treemend", *COMMAND.split()]
         # The first time kernels may have to be compiled, and moments would be drawn from far too long a time.

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from tests.cli.conftest import NAMES
 
-from treemend.cli import failures
+from treemend import Mender, load
+from treemend.cli import errors
 from treemend.exceptions import InputError, ModelFileError, OutputError, ParameterError
-from treemend.mender import TreeMender
 
 
 def lines(err):
@@ -22,33 +22,42 @@ CASES = {
     ("mend", "suspect.csv", "-o", "o.csv", "--nope"): (2, "No such option"),
     ("mend", "suspect.csv", "-m", "model.safetensors"): (2, "Missing option"),
     ("mend", "suspect.csv", "-m", "model.safetensors", "--clean", "clean.csv", "-o", "o.csv"): (2, "not both"),
-    ("mend", "suspect.csv", "-m", "model.safetensors", "-r", "0.1", "-o", "o.csv"): (2, "has its parameters already"),
+    ("mend", "suspect.csv", "-m", "model.safetensors", "--layout", "4x4", "-o", "o.csv"): (
+        2,
+        "has its parameters already",
+    ),
+    ("mend", "suspect.csv", "-m", "model.safetensors", "--fdr", "0.1", "-r", "0.1", "-o", "o.csv"): (2, "two rules"),
+    ("mend", "suspect.csv", "-m", "model.safetensors", "--fdr", "2", "-o", "o.csv"): (
+        2,
+        "--fdr must be a number between 0 and 1",
+    ),
     ("mend", "-", "--clean", "-", "-o", "o.csv"): (2, "not both"),
-    ("fit", "clean.csv", "-o", "o", "--set", "alpha"): (2, "NAME=VALUE"),
-    ("fit", "clean.csv", "-o", "o", "--set", "alfa=1"): (2, "No parameter is called alfa"),
-    ("fit", "clean.csv", "-o", "o", "--set", "alpha=2"): (2, "alpha must be"),
-    ("fit", "clean.csv", "-o", "o", "--grid", "16"): (2, "such as 16x16"),
-    ("fit", "clean.csv", "-o", "o", "--grid", "4x4", "--groups", "clean.csv"): (2, "two layouts"),
-    ("fit", "clean.csv", "-o", "o", "--params", "absent.toml"): (2, "No such file"),
-    ("fit", "clean.csv", "-o", "o", "--params", "clean.csv"): (2, "no TOML file"),
-    ("fit", "clean.csv", "-o", "o", "--delimiter", "ab"): (2, "one character"),
+    ("fit", "clean.csv", "-o", "o", "-r", "2"): (2, "false_alarm_rate must be"),
+    ("fit", "clean.csv", "-o", "o", "--imputation", "best"): (2, "imputation must be one of"),
+    ("fit", "clean.csv", "-o", "o", "--layout", "16"): (2, "such as 16x16"),
+    ("fit", "clean.csv", "-o", "o", "--layout", "16x16"): (2, "256 cells"),
+    ("fit", "clean.csv", "-o", "o", "--layout", "absent.toml"): (2, "No such file"),
+    ("fit", "clean.csv", "-o", "o", "--layout", "broken.toml"): (2, "not a TOML file"),
+    ("fit", "clean.csv", "-o", "o", "--delimiter", "ab"): (2, "one ASCII character"),
     ("fit", "clean.csv", "-o", "o", "-c", "x*"): (3, "No column is called 'x*'"),
-    ("fit", "suspect.csv", "-o", "o"): (3, "suspect.csv, line 2, column 'id'"),
-    ("fit", "suspect.parquet", "-o", "o"): (3, "--passthrough"),
-    ("fit", "absent.csv", "-o", "o"): (3, "is not there"),
+    ("fit", "suspect.csv", "-c", "id", "-c", "s0", "-o", "o"): (3, "'id' (text)"),
+    ("fit", "suspect.parquet", "-c", "id", "-c", "s0", "-o", "o"): (3, "--passthrough"),
+    ("fit", "absent.csv", "-o", "o"): (3, "does not exist"),
+    ("fit", "tiny.csv", "-o", "o"): (3, "at least 5 rows"),
     ("mend", "clean.csv", "--clean", "suspect.csv", "-p", "id", "-o", "o.xls"): (3, "only .csv"),
     ("mend", "narrow.csv", "-m", "model.safetensors", "-o", "o.csv"): (3, "does not have all columns of the model"),
-    ("check", "narrow.csv", "--no-header", "-m", "model.safetensors"): (3, "2 columns are to be looked at"),
-    ("mend", "suspect.csv", "-m", "clean.csv", "-o", "o.csv"): (4, "no safetensors file"),
+    ("check", "narrow.csv", "--no-header", "-m", "model.safetensors"): (3, "2 columns to look at"),
+    ("mend", "suspect.csv", "-m", "clean.csv", "-o", "o.csv"): (4, "not a safetensors file"),
     ("inspect", "absent"): (4, "No such file"),
     ("fit", "clean.csv", "-o", "suspect.csv"): (5, "give --force"),
-    ("fit", "clean.csv", "-o", "clean.csv", "--force"): (5, "is an input already"),
-    ("mend", "suspect.csv", "-m", "model.safetensors", "-o", "suspect.csv", "-f"): (5, "is an input already"),
+    ("fit", "clean.csv", "-o", "clean.csv", "--force"): (5, "is already an input"),
+    ("mend", "suspect.csv", "-m", "model.safetensors", "-o", "suspect.csv", "-f"): (5, "is already an input"),
     ("mend", "suspect.csv", "-m", "model.safetensors", "-o", "model.safetensors.csv", "--mask", "link.csv"): (
         5,
         "input",
     ),
-    ("mend", "suspect.csv", "-m", "model.safetensors", "-o", "o.csv", "--json", "o.csv"): (5, "is an output already"),
+    ("mend", "suspect.csv", "-m", "model.safetensors", "-o", "o.csv", "--json", "o.csv"): (5, "is already an output"),
+    ("mend", "suspect.csv", "-m", "model.safetensors", "-o", "o.csv", "--findings", "o.csv"): (5, "already an output"),
     ("mend", "suspect.csv", "-m", "model.safetensors", "-o", "no/o.csv"): (5, "cannot be written"),
 }
 
@@ -56,6 +65,8 @@ CASES = {
 @pytest.mark.parametrize("arguments", CASES, ids=" ".join)
 def test_errors_take_one_line_and_name_the_next_step(arguments, model, treemend):
     Path("narrow.csv").write_text("1,2\n3,4\n")
+    Path("tiny.csv").write_text("a,b\n1,2\n3,4\n")
+    Path("broken.toml").write_text("[")
     Path("link.csv").symlink_to("suspect.csv")
     before = sorted(os.listdir())
     expected, message = CASES[arguments]
@@ -63,17 +74,17 @@ def test_errors_take_one_line_and_name_the_next_step(arguments, model, treemend)
     assert (code, out) == (expected, "")
     assert len(lines(err)) == 1
     assert message in err
-    assert err.rstrip().endswith((".", ".toml"))
+    assert err.rstrip().endswith(".")
     assert sorted(os.listdir()) == before
 
 
 def test_layouts_reach_the_mender(folder, treemend):
     halves = {"left": NAMES[:8], "right": NAMES[8:]}
     Path("g.toml").write_text("[groups]\n" + "".join(f"{name} = {columns}\n" for name, columns in halves.items()))
-    for option, layout in ((["--grid", "4x4"], (4, 4)), (["--groups", "g.toml"], halves)):
-        assert treemend("fit", "clean.csv", "-o", "m", "--force", *option)[0] == 0
-        loaded = TreeMender.load("m").layout
-        assert (loaded if isinstance(loaded, dict) else tuple(loaded)) == layout
+    layouts = {"4x4": (4, 4), "2x4x2": (2, 4, 2), "sequence": "sequence", "correlated": "correlated", "g.toml": halves}
+    for option, layout in layouts.items():
+        assert treemend("fit", "clean.csv", "-o", "m", "--force", "--layout", option)[0] == 0
+        assert load("m").layout == layout
 
 
 def test_force_replaces(model, treemend):
@@ -98,11 +109,11 @@ def test_force_replaces(model, treemend):
     ],
 )
 def test_whatever_happens_midway_leaves_nothing(error, code, model, treemend, monkeypatch):
-    def fail(self, X):
+    def fail(self, X, **how):
         raise error
 
-    monkeypatch.setattr(TreeMender, "mend", fail)
-    monkeypatch.setattr(failures.os, "dup2", lambda *descriptors: None)
+    monkeypatch.setattr(Mender, "mend", fail)
+    monkeypatch.setattr(errors.os, "dup2", lambda *descriptors: None)
     before = sorted(os.listdir())
     got, out, err = treemend("mend", "suspect.csv", "-m", model, "-o", "o.csv", "--mask", "m.csv", "--report", "r")
     assert got == code
@@ -164,23 +175,23 @@ def test_signals_midway_have_their_exit_codes(stop, code, long_table):
 
 @pytest.mark.parametrize(("stop", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_that_an_extension_turned_into_an_error_is_still_a_signal(stop, code, model, treemend, monkeypatch):
-    def interrupted_while_imported(self, X):
+    def interrupted_while_imported(self, X, **how):
         try:
             signal.raise_signal(stop)
         except BaseException:
             raise TypeError("an extension module lost the exception of the handler") from None
 
-    monkeypatch.setattr(TreeMender, "mend", interrupted_while_imported)
+    monkeypatch.setattr(Mender, "mend", interrupted_while_imported)
     got, _, err = treemend("mend", "suspect.csv", "-m", model, "-o", "o.csv")
     assert got == code
     assert "Traceback" not in err
 
 
 def test_nohup_is_heeded(monkeypatch):
-    monkeypatch.setattr(failures.signal, "getsignal", lambda number: signal.SIG_IGN)
-    monkeypatch.setattr(failures.signal, "signal", lambda number, handler: pytest.fail("no handler was due"))
+    monkeypatch.setattr(errors.signal, "getsignal", lambda number: signal.SIG_IGN)
+    monkeypatch.setattr(errors.signal, "signal", lambda number, handler: pytest.fail("no handler was due"))
     with pytest.raises(SystemExit) as left:
-        failures.main(["--version"])
+        errors.main(["--version"])
     assert left.value.code == 0
 
 
@@ -191,13 +202,13 @@ def test_a_full_disk_leaves_nothing(long_table):
     with started(*long_table, preexec_fn=limit) as process:
         _, err = process.communicate()
     assert process.returncode == 5
-    assert b"File too large: the output was not written" in err
+    assert b"File too large: no output was written" in err
     assert sorted(os.listdir()) == before
 
 
 def test_help_is_quick_and_loads_nothing_heavy():
     code = (
-        "import sys, time; from treemend.cli.failures import run; run(['mend', '--help']);"
+        "import sys, time; from treemend.cli.errors import run; run(['mend', '--help']);"
         "print(*sorted(sys.modules), file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -205,23 +216,58 @@ def test_help_is_quick_and_loads_nothing_heavy():
     assert not {"numpy", "sklearn", "pyarrow", "numba", "pandas", "rich"} & set(done.stderr.split())
 
 
-def test_terminals_get_a_bar_and_others_lines(model, treemend, monkeypatch):
+def test_help_states_the_level_of_the_test(treemend):
+    from treemend.cli import run
+
+    code, out, _ = treemend("check", "--help")
+    assert code == 0
+    assert f"in {1 - run.CHECK_LEVEL:.0%}".replace("%", " of 100") in " ".join(out.split())
+
+
+def test_the_reader_of_standard_output_may_go(model, treemend):
+    """As in ``treemend mend - | head``."""
+    np.savetxt("long.csv", np.tile(np.loadtxt("clean.csv", delimiter=",", skiprows=1), (20, 1)), delimiter=",",
+               header=",".join(NAMES), comments="")  # fmt: skip
+    with started("mend", "long.csv", "-m", model, "-o", "-") as process:
+        process.stdout.readline()
+        process.stdout.close()
+        err = process.stderr.read()
+    assert process.returncode == 141, err
+    assert b"treemend: " not in err
+
+
+def on_a_terminal(*arguments):
+    """Run a command whose standard error is a terminal; return what it showed."""
     import pty
 
-    from treemend.cli import talking
-
     master, slave = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "treemend", "mend", "suspect.csv", "-m", model, "-o", "bar.csv"], stderr=slave
-    )
-    process.wait()
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "200"}
+    process = subprocess.Popen([sys.executable, "-m", "treemend", *map(str, arguments)], stderr=slave, env=environment)
     os.close(slave)
-    shown = os.read(master, 100_000)
+    shown = b""
+    while True:
+        try:
+            piece = os.read(master, 100_000)
+        except OSError:
+            break
+        if not piece:
+            break
+        shown += piece
+    process.wait()
     os.close(master)
-    assert b"\x1b[" in shown
-    assert b"rows" in shown
-    assert b"mending" in shown
-    monkeypatch.setattr(talking, "_SECONDS_BETWEEN_LINES", 0)
+    return shown
+
+
+def test_terminals_get_a_bar_and_others_lines(model, treemend, monkeypatch):
+    from treemend import progress
+
+    np.save("some.npy", np.tile(np.loadtxt("clean.csv", delimiter=",", skiprows=1), (100, 1)))
+    shown = on_a_terminal("mend", "some.npy", "-m", model, "-o", "out.npy", "-j", "1")
+    assert b"\x1b[K" in shown
+    assert b"mending some.npy" in shown
+    assert b" rows" in shown
+    assert shown.split(b"\r\x1b[K")[-1].startswith(b"out.npy: ")
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0)
     _, _, err = treemend("mend", "suspect.csv", "-m", model, "-o", "lines.csv")
     assert "mending suspect.csv: 100%, 20 rows" in err
     assert "\x1b" not in err

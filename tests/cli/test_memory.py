@@ -10,9 +10,10 @@ from tests.cli.conftest import NAMES
 
 CODE = """
 import resource, sys
-from treemend.cli.failures import run
-from treemend.files import batches
-batches._CELLS = 100_000
+from treemend.cli.errors import run
+from treemend.files import batch, csv
+batch._CELLS = 100_000
+csv.BLOCK_BYTES = 2**20
 model, small, large = sys.argv[1:]
 peaks = []
 for name in (small, large):

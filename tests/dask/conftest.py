@@ -10,20 +10,16 @@ pytest.importorskip("distributed")
 
 from distributed import Client, LocalCluster
 
-from treemend import TreeMender
+from treemend import Mender
+from treemend.synthetic import waves
 
 NAMES = [f"s{column}" for column in range(12)]
-
-
-def waves(rng, n_rows, width=12):
-    phase, height = rng.uniform(0, 6, (n_rows, 1)), rng.uniform(1, 2, (n_rows, 1))
-    return height * np.sin(np.linspace(0, 6, width) + phase)
 
 
 def suspects(n_rows, seed=1):
     """Rows of which some are partly overwritten, some have gaps, and some both."""
     rng = np.random.default_rng(seed)
-    rows = waves(rng, n_rows)
+    rows = waves(n_rows, 12, rng=rng)
     rows[::5, 2:7] = rng.uniform(-2, 2, (len(rows[::5]), 5))
     rows[::7, 10] = np.nan
     return rows
@@ -31,18 +27,23 @@ def suspects(n_rows, seed=1):
 
 @pytest.fixture(scope="session")
 def clean():
-    return waves(np.random.default_rng(0), 150)
+    return waves(150, 12)
 
 
 @pytest.fixture(scope="session")
 def mender(clean):
-    return TreeMender(depth=2).fit(clean)
+    return Mender().fit(clean)
 
 
 @pytest.fixture(scope="session")
 def frame_mender(clean):
     frame = pd.DataFrame(clean, columns=NAMES).assign(id="reference")
-    return TreeMender(depth=2, passthrough=["id"]).fit(frame)
+    return Mender(passthrough=["id"]).fit(frame)
+
+
+def expected_of(mender, rows):
+    """Mend rows in one piece, as chunks do: whether they have drifted is not asked."""
+    return mender.mend(rows, on_drift="repair")
 
 
 @pytest.fixture(scope="session")

@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 from tests.dask.conftest import NAMES, suspects
 
-import treemend.cli.extras
-from treemend.cli.failures import run
+import treemend.cli.errors
+from treemend.cli.errors import run
 
 
 @pytest.fixture
@@ -57,10 +57,16 @@ def stamps(folder):
     return {str(file.relative_to(folder)): (file.stat().st_mtime_ns, file.stat().st_ino) for file in found}
 
 
-def test_one_output_part_for_each_input_part(folder, spread):
+def test_one_output_part_for_each_input_part(folder, spread, frame_mender):
     code, err = spread("--mask", "masks")
     assert code == 0, err
-    assert err.splitlines()[-1].startswith("out: 5 parts mended; 24 of 120 rows hold something overwritten, ")
+    mended = [
+        frame_mender.mend(pd.read_parquet(f"parts/{name}"), on_drift="repair")
+        for name in stamps("parts")
+        if "_" in name
+    ]
+    n_corrupted = sum(part.corrupted.sum() for part in mended)
+    assert err.splitlines()[-1].startswith(f"out: 5 parts mended. {n_corrupted} of 120 rows were repaired, ")
     names = ["empty.parquet", "later/part_3.parquet", "part_0.parquet", "part_1.parquet", "part_2.parquet"]
     assert sorted(stamps("out")) == sorted(stamps("masks")) == names
     assert sorted(os.listdir("out")) == ["_treemend.json", "empty.parquet", "later", *names[2:]]
@@ -71,14 +77,47 @@ def test_one_output_part_for_each_input_part(folder, spread):
         assert Path("masks", name).read_bytes() == Path("mask.parquet").read_bytes()
 
 
+def test_without_dask_the_parts_are_the_same(folder, spread, capfd):
+    assert spread("-q", "--mask", "masks") == (0, "")
+    command = ["mend", "parts", "-m", "model.safetensors", "-o", "here", "--mask", "masks_here"]
+    assert run(command) == 0
+    assert "here: 5 parts mended. " in capfd.readouterr().err
+    for name in stamps("out"):
+        assert Path("here", name).read_bytes() == Path("out", name).read_bytes()
+        assert Path("masks_here", name).read_bytes() == Path("masks", name).read_bytes()
+    before = stamps("here")
+    os.unlink("here/part_1.parquet")
+    assert run(command) == 0
+    assert capfd.readouterr().err.startswith("here: 4 of 5 parts exist already\nhere: 1 part mended. ")
+    del before["part_1.parquet"]
+    assert {name: stamp for name, stamp in stamps("here").items() if name in before} == before
+
+
+def test_another_rate_is_another_run(folder, spread):
+    assert spread("-q", "-r", "0.2") == (0, "")
+    code, err = spread("-q")
+    assert (code, "another false-alarm rate (0.2)" in err) == (5, True)
+
+
+def test_a_part_that_the_reference_does_not_cover_is_not_written(folder, spread):
+    frame = pd.read_parquet("parts/part_0.parquet")
+    frame["s3"] += 5
+    frame.to_parquet("parts/part_0.parquet")
+    code, err = spread("-q")
+    assert (code, "does not seem to cover" in err, "part_0.parquet" in err, err.count("\n")) == (6, True, True, 1)
+    assert "part_0.parquet" not in stamps("out")
+    assert spread("-q", "--force") == (0, "")
+    assert "part_0.parquet" in stamps("out")
+
+
 def test_all_parts_have_the_same_types(folder, spread):
     """A part without rows and parts with nothing to repair, too: whole numbers that are looked at become floats."""
     for name in ("empty", "part_0", "part_1"):
         frame = pd.read_parquet(f"parts/{name}.parquet")
         frame["s8"] = frame["s8"].round().astype("int64")
         frame.to_parquet(f"parts/{name}.parquet")
-    assert spread("-q", "--mask", "masks") == (0, "")
-    for place, types in (("out", {"double", "string", "large_string"}), ("masks", {"bool"})):
+    assert spread("-q", "--mask", "masks", "--force") == (0, "")
+    for place, types in (("out", {"double", "string", "large_string"}), ("masks", {"bool", "string", "large_string"})):
         schemas = [pq.read_schema(f"{place}/{name}.parquet") for name in ("empty", "part_0", "part_1")]
         assert schemas[0].types == schemas[1].types == schemas[2].types
         assert {str(kind) for kind in schemas[0].types} <= types
@@ -91,13 +130,13 @@ def test_only_parts_that_are_not_there_are_done(folder, spread):
     write_part("parts/part_9.parquet", 10, 9)
     code, err = spread()
     assert code == 0
-    assert err.startswith("out: 4 of 6 parts were there already\n")
-    assert err.splitlines()[-1].startswith("out: 2 parts mended; ")
+    assert err.startswith("out: 4 of 6 parts exist already\n")
+    assert err.splitlines()[-1].startswith("out: 2 parts mended. ")
     after = stamps("out")
     del before["part_1.parquet"]
     assert {name: after[name] for name in before} == before
     assert set(after) - set(before) == {"part_1.parquet", "part_9.parquet"}
-    assert spread() == (0, "out: 6 of 6 parts were there already\nout: all 6 parts were there already\n")
+    assert spread() == (0, "out: 6 of 6 parts exist already\nout: nothing left to do\n")
 
 
 def test_a_mask_asked_for_later_is_made(folder, spread):
@@ -112,7 +151,7 @@ def test_parts_of_another_run_are_not_mistaken(folder, spread, frame_mender, cle
     assert spread("-q") == (0, "")
     before = stamps("out")
     frame = pd.DataFrame(clean[:100], columns=NAMES).assign(id="")
-    type(frame_mender)(depth=2, passthrough=["id"]).fit(frame).save("model.safetensors")
+    type(frame_mender)(passthrough=["id"]).fit(frame).save("model.safetensors")
     code, err = spread()
     assert code == 5
     assert err == (
@@ -126,7 +165,7 @@ def test_parts_of_another_run_are_not_mistaken(folder, spread, frame_mender, cle
     assert all(after[name] != before[name] for name in before)
     write_part("parts/part_2.parquet", 31, 2)
     code, err = spread()
-    assert (code, "out/part_2.parquet is there already, and its input has changed since" in err) == (5, True)
+    assert (code, "out/part_2.parquet already exists, and its input has changed since" in err) == (5, True)
     Path("out/_treemend.json").write_text("{")
     assert "another run" in spread()[1]
     os.unlink("out/_treemend.json")
@@ -136,7 +175,7 @@ def test_parts_of_another_run_are_not_mistaken(folder, spread, frame_mender, cle
 def test_what_the_run_file_says(folder, spread):
     assert spread("-q") == (0, "")
     told = json.loads(Path("out/_treemend.json").read_text())
-    assert sorted(told) == ["columns", "contents", "model", "parts", "treemend"]
+    assert sorted(told) == ["columns", "contents", "model", "parts", "rate", "treemend"]
     assert told["columns"] == NAMES
     assert len(told["parts"]) == 5
 
@@ -146,21 +185,21 @@ def test_refusals_in_one_line(folder, spread, monkeypatch):
     for arguments, expected in (
         ({"suspect": "parts/part_0.parquet"}, (2, "one folder of Parquet files")),
         ({"output": "parts/out"}, (5, "lies within")),
-        ({"output": "file"}, (5, "is no folder")),
+        ({"output": "file"}, (5, "is not a folder")),
         ({"address": "tcp://127.0.0.1:9"}, (2, "No Dask scheduler answers at tcp://127.0.0.1:9")),
         ({"address": "nowhere://1"}, (2, "No Dask scheduler answers at nowhere://1")),
     ):
-        monkeypatch.setattr("treemend.cli.spreading._SECONDS_TO_CONNECT", 1)
+        monkeypatch.setattr("treemend.cli.parts.SECONDS_TO_CONNECT", 1)
         code, err = spread(**arguments)
         assert (code, expected[1] in err, err.count("\n")) == (expected[0], True, 1), err
     for arguments, expected in (
-        (["--json", "found.json"], "--report and --json need all rows"),
-        (["--set", "alpha=0.5"], "A model has its parameters already"),
-        (["--jobs", "2"], "--jobs is for --dask local"),
+        (["--json", "found.json"], "--report, --json, --findings and --fdr need all rows"),
+        (["--layout", "sequence"], "A model has its parameters already"),
+        (["--n-jobs", "2"], "--n-jobs is for --dask local"),
     ):
         code, err = spread(*arguments)
         assert (code, expected in err, err.count("\n")) == (2, True, 1), err
-    monkeypatch.setattr(treemend.cli.extras.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(treemend.cli.errors.importlib.util, "find_spec", lambda name: None)
     assert spread() == (2, "treemend: --dask needs distributed, which is missing. pip install 'treemend[dask]'.\n")
 
 
@@ -170,7 +209,7 @@ def test_an_error_in_a_part_is_told_in_one_line_and_the_others_stay(folder, spre
     frame.to_parquet("parts/part_2.parquet")
     code, err = spread("-q")
     assert code == 3
-    assert "part_2.parquet, row 4, column 's3': inf is no finite number" in err
+    assert "part_2.parquet, row 4, column 's3': inf is not a finite number" in err
     assert err.count("\n") == 1
     assert "part_2.parquet" not in stamps("out")
     frame.drop(columns="s3").to_parquet("parts/part_2.parquet")
@@ -185,7 +224,7 @@ def test_a_killed_run_goes_on_where_it_was(folder, spread):
     for number in range(15):
         write_part(f"parts/long_{number:02}.parquet", 250, number)
     command = [sys.executable, "-m", "treemend", "mend", "parts", "-m", "model.safetensors", "-o", "out", "-q"]
-    process = subprocess.Popen([*command, "--dask", "local", "--jobs", "2"])
+    process = subprocess.Popen([*command, "--dask", "local", "--n-jobs", "2"])
     deadline = time.monotonic() + 60
     while len(stamps("out")) < 3 and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -210,9 +249,9 @@ def test_a_worker_of_another_version_or_with_another_model_is_told_in_one_line(f
     code, err = spread("-q")
     assert (code, "has treemend 99.1, and the model was sent by" in err, err.count("\n")) == (2, True, 1), err
     client.run(set_version, treemend.__version__)
-    monkeypatch.setattr("treemend.mender.model_file._checksum", lambda path: "0" * 64)
+    monkeypatch.setattr("treemend.dask.chunks.checksum_of", lambda path: "0" * 64)
     code, err = spread("-q", "--force")
-    assert (code, "is not there, or another file, on" in err, err.count("\n")) == (4, True, 1), err
+    assert (code, "is missing or another file on" in err, err.count("\n")) == (4, True, 1), err
     assert stamps("out") == {}
 
 

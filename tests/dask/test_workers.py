@@ -11,28 +11,31 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
-from tests.dask.conftest import NAMES, suspects
+from tests.dask.conftest import NAMES, expected_of, suspects
 
 import treemend.dask
-from treemend import TreeMender
-from treemend.dask.local import local_client
-from treemend.dask.models import checked, model_key
-from treemend.kernels import threads
+from treemend import Mender, threads
+from treemend.dask.api import model_key
+from treemend.dask.chunks import ModelFile
+from treemend.dask.cluster import local_client
 
-TABLES = ("repaired", "mask", "corrupted", "missing", "spread")
+TABLES = ("repaired", "mask", "corrupted", "unusual", "p_values", "missing", "spread")
 
 
 def test_one_thread_in_a_worker_unless_told_otherwise(client, mender):
     counts = client.gather([client.submit(threads.thread_count, n_jobs, pure=False) for n_jobs in (None, 2)])
     assert counts == [1, 2]
     rows = suspects(200)
-    assert client.submit(mend_without_pools, mender, rows).result().tobytes() == mender.mend(rows).repaired.tobytes()
+    assert (
+        client.submit(mend_without_pools, mender, rows).result().tobytes()
+        == expected_of(mender, rows).repaired.tobytes()
+    )
     assert set(client.run(threads_of_libraries).values()) == {1}
 
 
 def test_one_thread_a_chunk_in_dasks_own_threads(mender, monkeypatch):
     monkeypatch.setattr(threads, "ThreadPoolExecutor", no_pool)
-    mended = treemend.dask.mend(mender, da.from_array(suspects(200), chunks=(100, 12)))
+    mended = treemend.dask.mend(da.from_array(suspects(200), chunks=(100, 12)), mender)
     mended.repaired.compute(scheduler="threads", num_workers=2)
 
 
@@ -40,10 +43,10 @@ def test_one_thread_a_chunk_in_dasks_own_threads(mender, monkeypatch):
 def test_the_model_is_sent_once_to_a_worker(kind, client, mender, frame_mender):
     rows = suspects(200)
     if kind == "array":
-        mended = treemend.dask.mend(mender, da.from_array(rows, chunks=(5, 12)))
+        mended = treemend.dask.mend(da.from_array(rows, chunks=(5, 12)), mender)
     else:
         frame = pd.DataFrame(rows, columns=NAMES).assign(id="x")
-        mended = treemend.dask.mend(frame_mender, dd.from_pandas(frame, chunksize=5))
+        mended = treemend.dask.mend(dd.from_pandas(frame, chunksize=5), frame_mender)
     client.run(count_arrivals)
     dask.compute(mended)
     arrivals = client.run(arrived)
@@ -64,7 +67,7 @@ def test_graphs_are_proportional_to_chunks_and_hold_the_model_once(kind, mender,
         else:
             frame = pd.DataFrame(rows, columns=NAMES).assign(id=0)
             collection = dd.from_pandas(frame, npartitions=n_chunks)
-        mended = treemend.dask.mend(model, collection)
+        mended = treemend.dask.mend(collection, model)
         optimized = mended.repaired.optimize() if kind == "frame" else dask.optimize(mended.repaired)[0]
         graph = dict(optimized.__dask_graph__())
         n_tasks[n_rows, n_chunks] = len(graph)
@@ -76,32 +79,32 @@ def test_graphs_are_proportional_to_chunks_and_hold_the_model_once(kind, mender,
 
 
 def test_the_same_model_has_the_same_key(mender, clean, tmp_path):
-    again = TreeMender(depth=2).fit(clean)
-    other = TreeMender(depth=2).fit(clean[:-1])
+    again = Mender().fit(clean)
+    other = Mender().fit(clean[:-1])
     assert model_key(mender).key == model_key(again).key != model_key(other).key
     for name, model in (("model", mender), ("again", mender), ("other", other)):
         model.save(tmp_path / name)
-    file = model_key(checked(tmp_path / "model")).key
-    assert file == model_key(checked(tmp_path / "model")).key
-    assert len({file, *(model_key(checked(tmp_path / name)).key for name in ("again", "other"))}) == 3
+    file = model_key(ModelFile.at(tmp_path / "model")).key
+    assert file == model_key(ModelFile.at(tmp_path / "model")).key
+    assert len({file, *(model_key(ModelFile.at(tmp_path / name)).key for name in ("again", "other"))}) == 3
 
 
 def test_a_model_file_is_opened_once_by_each_worker_and_never_sent(client, mender, tmp_path):
     mender.save(tmp_path / "model")
     rows = suspects(200)
-    mended = treemend.dask.mend(tmp_path / "model", da.from_array(rows, chunks=(5, 12)).map_blocks(slowly, dtype=float))
+    mended = treemend.dask.mend(da.from_array(rows, chunks=(5, 12)).map_blocks(slowly, dtype=float), tmp_path / "model")
     client.run(count_arrivals)
     client.run(count_loads)
-    assert mended.repaired.compute().tobytes() == mender.mend(rows).repaired.tobytes()
+    assert mended.repaired.compute().tobytes() == expected_of(mender, rows).repaired.tobytes()
     assert set(client.run(arrived).values()) == {0}
-    assert set(client.run(loaded).values()) == {1}
+    assert set(client.run(n_loads).values()) == {1}
 
 
 def test_all_tables_together_mend_each_chunk_once(mender, monkeypatch):
     calls = []
-    mend = TreeMender.mend
-    lazy = treemend.dask.mend(mender, da.from_array(suspects(50), chunks=(10, 12)))
-    monkeypatch.setattr(TreeMender, "mend", lambda self, rows: (calls.append(len(rows)), mend(self, rows))[1])
+    mend = Mender.mend
+    lazy = treemend.dask.mend(da.from_array(suspects(50), chunks=(10, 12)), mender)
+    monkeypatch.setattr(Mender, "mend", lambda self, rows, **how: (calls.append(len(rows)), mend(self, rows, **how))[1])
     dask.compute(lazy, scheduler="synchronous")
     assert calls == [10] * 5
 
@@ -112,14 +115,14 @@ def test_a_worker_killed_in_the_middle_changes_nothing(mender):
     # A cluster of its own: how soon the worker comes back is no matter of this test, nor of those after it.
     with local_client(2) as client:
         workers = client.run(os.getpid)
-        lazy = treemend.dask.mend(mender, collection)
+        lazy = treemend.dask.mend(collection, mender)
         results = client.compute([getattr(lazy, table) for table in TABLES])
         deadline = time.monotonic() + 30
         while not has_begun(client) and time.monotonic() < deadline:
             time.sleep(0.02)
         os.kill(next(iter(workers.values())), signal.SIGKILL)
         assert not any(result.done() for result in results), "the worker died too late"
-        expected = mender.mend(rows)
+        expected = expected_of(mender, rows)
         for table, result in zip(TABLES, results, strict=True):
             assert result.result(timeout=60).tobytes() == getattr(expected, table).tobytes()
 
@@ -143,7 +146,7 @@ def mend_without_pools(mender, rows):
     pool = threads.ThreadPoolExecutor
     threads.ThreadPoolExecutor = no_pool
     try:
-        return mender.mend(rows).repaired
+        return expected_of(mender, rows).repaired
     finally:
         threads.ThreadPoolExecutor = pool
 
@@ -156,33 +159,33 @@ def threads_of_libraries():
 
 def count_arrivals():
     """Count how often a mender is unpickled in this process."""
-    TreeMender.arrivals = 0
+    Mender.arrivals = 0
 
     def setstate(self, state):
-        TreeMender.arrivals += 1
+        Mender.arrivals += 1
         self.__dict__.update(state)
 
-    TreeMender.__setstate__ = setstate
+    Mender.__setstate__ = setstate
 
 
 def count_loads():
     """Count how often a model is read from its file in this process."""
-    load = TreeMender.load
-    TreeMender.loads = 0
+    load = treemend.load
+    Mender.loads = 0
 
     def counted(path):
-        TreeMender.loads += 1
+        Mender.loads += 1
         return load(path)
 
-    TreeMender.load, TreeMender.loaded_by = counted, load
+    treemend.load = counted
 
 
-def loaded():
-    TreeMender.load = TreeMender.loaded_by
-    return TreeMender.loads
+def n_loads():
+    del treemend.load
+    return Mender.loads
 
 
 def arrived():
-    n_arrivals = TreeMender.arrivals
-    del TreeMender.__setstate__
+    n_arrivals = Mender.arrivals
+    del Mender.__setstate__
     return n_arrivals

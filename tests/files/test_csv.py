@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from treemend.exceptions import ColumnsError, InputError
 from treemend.files import ReadOptions, open_table, open_writer
 from treemend.files import csv as csv_module
-from treemend.files.cells import quoted, raw_cells, unquoted
 
 
 def written(table, chosen, change=None, path="out.csv", delimiter=None, filled=0.1, max_rows=None):
@@ -121,13 +120,6 @@ def test_a_quote_does_not_swallow_the_file(tmp_path):
         file.write("1,2\n" * 500_000)
     with pytest.raises(InputError, match="line 2: a quote"):
         list(open_table([str(path)]).batches((0, 1)))
-
-
-def test_cells():
-    assert raw_cells(b'"a""b",c,"d,e"', b",") == [b'"a""b"', b"c", b'"d,e"']
-    assert unquoted(b'"a""b"') == b'a"b'
-    assert quoted('a"b', ",") == '"a""b"'
-    assert quoted("plain", ",") == "plain"
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

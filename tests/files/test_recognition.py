@@ -61,6 +61,7 @@ def test_what_columns_hold(kind, tmp_path):
             "large": 2**60 + rng.integers(0, 9, n_rows),
             "when": pd.date_range("2020-01-01", periods=n_rows, freq="h"),
             "t": np.arange(n_rows) ** 1.5,
+            "timestamp": 1e9 + rng.permutation(n_rows),
             "note": ["a", "b"] * 20,
             "seldom": [1.0, 2.0] + [np.nan] * 38,
             "never": [None] * n_rows,
@@ -81,14 +82,37 @@ def test_what_columns_hold(kind, tmp_path):
         "key": ("id", "numbers the rows"),
         "large": ("id", "integers beyond 2**53"),
         "when": ("time", "time"),
-        "t": ("id", "time"),
+        "t": ("time", "time"),
+        "timestamp": ("time", "time"),
         "note": ("text", "text"),
         "seldom": ("empty", "95% empty"),
         "never": ("empty", "empty"),
     }
     assert [table.columns[column].integer for column in choice.columns] == [False, False, True, True, True]
-    assert choose_columns(table, wanted=["sensor_id", "x"]).columns == (0, 8), "asked for by name"
+    assert choose_columns(table, wanted=["sensor_id", "x"]).columns == (0, 9), "asked for by name"
     assert "note" not in passed(table, unwanted=["n*"])
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_ids_may_be_texts(kind, tmp_path):
+    n_rows = 20
+    frame = pd.DataFrame(
+        {
+            "sample": [f"A-{row:03d}" for row in range(n_rows)],
+            "site_id": ["north", "south"] * 10,
+            "remark": [f"remark number {row}" for row in range(n_rows)],
+            "when": [f"12:{row:02d}" for row in range(n_rows)],
+            "x": np.arange(n_rows) ** 0.5,
+        }
+    )
+    path = tmp_path / f"table.{kind}"
+    frame.to_csv(path, index=False) if kind == "csv" else frame.to_parquet(path)
+    table = open_table([str(path)])
+    choice = choose_columns(table)
+    assert [column.kind for column in choice.passed] == ["id", "id", "text", "time"]
+    assert table.identifiers(choice.columns) == (0, 1, 3)
+    with pytest.raises(InputError, match="'sample' .id."):
+        next(table.batches((0, 4)))
 
 
 @pytest.mark.parametrize("name", ["humid", "acid", "valid", "NO", "void", "identity", "thread"])
@@ -98,7 +122,9 @@ def test_names_that_only_look_like_ids(name, tmp_path):
 
 
 def test_all_columns_that_cannot_be_used_are_named_at_once(tmp_path):
-    table = table_of(tmp_path, lines("a,b,c,d", lambda row: f"{row * row},x{row},2020-01-{row % 28 + 1:02d},{row % 5}"))
+    table = table_of(
+        tmp_path, lines("a,b,c,d", lambda row: f"{row * row},x {row},2020-01-{row % 28 + 1:02d},{row % 5}")
+    )
     with pytest.raises(InputError, match=r"2 of 3 chosen columns do not hold numbers: 'b' \(text\), 'c' \(time\)"):
         next(table.batches(choose_columns(table, wanted=["a", "b", "c"]).columns))
     with pytest.raises(ColumnsError, match="No column is called 'e' or 'f'"):
@@ -225,11 +251,12 @@ def test_types_that_are_no_numbers(tmp_path):
             "price": pa.array([1.5, 2.5]).cast(pa.decimal128(5, 2)),
             "category": pa.array(["a", "b"]).dictionary_encode(),
             "bytes": pa.array([b"a", b"b"]),
+            "nothing": pa.array([None, None], pa.string()),
             "flag": [True, False],
             "x": [1.0, 2.5],
         }
     )
     pq.write_table(table, tmp_path / "types.parquet")
     opened = open_table([str(tmp_path / "types.parquet")])
-    assert choose_columns(opened).columns == (4, 5)
-    assert [reason for _, reason in passed(opened).values()][1:] == ["decimal128(5, 2)", "text", "binary"]
+    assert choose_columns(opened).columns == (5, 6)
+    assert [reason for _, reason in passed(opened).values()][1:] == ["decimal128(5, 2)", "text", "binary", "empty"]

@@ -152,6 +152,7 @@ def test_files_that_cannot_be_read(tmp_path):
     np.save(tmp_path / "objects.npy", np.array([[{}]]), allow_pickle=True)
     np.save(tmp_path / "cube.npy", np.zeros((2, 2, 2)))
     np.save(tmp_path / "large.npy", np.array([[2**60]]))
+    np.save(tmp_path / "complex.npy", np.array([[1j]]))
     np.save(tmp_path / "short.npy", VALUES)
     (tmp_path / "short.npy").write_bytes((tmp_path / "short.npy").read_bytes()[:-1])
     pq.write_table(pa.table({"a": ["x"]}), tmp_path / "words.parquet")
@@ -168,6 +169,7 @@ def test_files_that_cannot_be_read(tmp_path):
         "objects.npy": "Python objects",
         "cube.npy": "Reshape",
         "large.npy": "beyond 2",
+        "complex.npy": "holds complex128, not numbers",
         "short.npy": "truncated",
         "words.parquet": "do not hold numbers: 'a' .text.*--passthrough",
         "large.parquet": "beyond 2.*--passthrough",
@@ -258,6 +260,7 @@ def test_batches_of_at_most_so_many_rows(ending, tmp_path):
     table = open_table([str(tmp_path / f"a.{ending}")])
     batches = list(table.batches((2, 0), max_rows=2))
     assert [len(batch) for batch in batches] == [2, 1]
+    assert [batch.first for batch in batches] == [0, 2]
     assert np.array_equal(np.concatenate([batch.values for batch in batches]), VALUES[:, [2, 0]])
     assert batches[1].place(0).endswith(", line 4" if ending in ("csv", "tsv") else ", row 2")
     assert batches[1].table.num_rows == 1
@@ -287,3 +290,60 @@ def test_missing_columns_of_a_model_are_named(tmp_path):
     assert table.positions(["c2", "c0"]) == (2, 0)
     with pytest.raises(ColumnsError, match="missing: 'd', 'e'. Rename"):
         table.positions(["d", "c0", "e"])
+
+
+def test_files_that_differ_in_type(tmp_path):
+    pq.write_table(pa.table({"x": pa.array([1, 2], pa.int64()), "y": [0.5, 1.5]}), tmp_path / "a.parquet")
+    pq.write_table(
+        pa.table({"x": pa.array([3], pa.int16()), "y": pa.array([2.5], pa.float32())}), tmp_path / "b.parquet"
+    )
+    pq.write_table(pa.table({"x": pa.array([3.5]), "y": ["text"]}), tmp_path / "c.parquet")
+    for names, chosen in (("ab", (0, 1)), ("ac", (0,))):
+        table = open_table([str(tmp_path / f"{name}.parquet") for name in names])
+        with open(tmp_path / "out.parquet", "w+b") as file:
+            writer = open_writer("out.parquet", file, like=table)
+            batches = list(table.batches(chosen))
+            assert [batch.first for batch in batches] == [0, 2]
+            writer.write(batches[0], batches[0].values, np.zeros(batches[0].values.shape, dtype=bool))
+            mask = np.zeros(batches[1].values.shape, dtype=bool)
+            if names == "ac":
+                with pytest.raises(InputError, match="columns differ in type cannot become one"):
+                    writer.write(batches[1], batches[1].values, mask)
+                continue
+            writer.write(batches[1], batches[1].values, mask)
+            writer.close()
+        assert pq.read_table(tmp_path / "out.parquet").to_pydict() == {"x": [1, 2, 3], "y": [0.5, 1.5, 2.5]}
+
+
+@pytest.mark.parametrize("ending", ["parquet", "feather"])
+def test_typed_tables_without_rows(ending, tmp_path):
+    empty = pa.table({"n": pa.array([], pa.int32()), "name": pa.array([], pa.string())})
+    write = pq.write_table if ending == "parquet" else pyarrow.feather.write_feather
+    write(empty, tmp_path / f"in.{ending}")
+    (batch,) = open_table([str(tmp_path / f"in.{ending}")]).batches((0,))
+    assert (batch.values.shape, batch.done) == ((0, 1), 1.0)
+    rewrite(tmp_path / f"in.{ending}", tmp_path / "out.parquet", (0,), np.zeros((0, 1)), np.zeros((0, 1), dtype=bool))
+    assert pq.read_table(tmp_path / "out.parquet").schema.types == empty.schema.types
+
+
+def test_other_types_become_text(tmp_path):
+    table = pa.table(
+        {
+            "category": pa.array(["a", None, "b,c"]).dictionary_encode(),
+            "when": pa.array([0, None, 86_400_000], pa.timestamp("ms")),
+            "x": [0.5, 1.5, None],
+        }
+    )
+    pq.write_table(table, tmp_path / "in.parquet")
+    rewrite(tmp_path / "in.parquet", tmp_path / "out.csv", (2,), np.zeros((3, 1)), np.zeros((3, 1), dtype=bool))
+    assert (tmp_path / "out.csv").read_text() == (
+        'category,when,x\na,1970-01-01 00:00:00.000,0.5\n,,1.5\n"b,c",1970-01-02 00:00:00.000,\n'
+    )
+
+
+def test_missing_flags_and_integers_are_nan(tmp_path):
+    table = pa.table({"flag": [True, None, False], "n": [1, None, 3], "none": pa.nulls(3), "x": [None, 0.5, 1.5]})
+    pq.write_table(table, tmp_path / "a.parquet")
+    (batch,) = open_table([str(tmp_path / "a.parquet")]).batches((0, 1, 2, 3))
+    expected = [[1, 1, np.nan, np.nan], [np.nan, np.nan, np.nan, 0.5], [0, 3, np.nan, 1.5]]
+    assert np.array_equal(batch.values, expected, equal_nan=True)

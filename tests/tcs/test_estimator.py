@@ -125,7 +125,11 @@ def test_findings_have_what_a_report_needs(rows):
     some = np.array([5, 2])
     np.testing.assert_array_equal(findings.node_scores(some), tcs.score_nodes(suspects[some]))
     assert (findings.rule.name, findings.rule.value, findings.rule.n_reference) == ("tau", 0.05, 300)
+    touched = result.corrupted
+    np.testing.assert_array_equal(findings.row_scores[touched], tcs.score_samples(suspects)[touched])
+    assert np.isnan(findings.row_scores[~touched]).all()
     own = tcs.fit_mend(reference).findings()
+    assert (own.row_scores[own.mask.any(axis=1)] <= 0.05).all()
     labels = own.node_scores(np.arange(300)) <= 0.05
     assert labels[own.mask.any(axis=1)].any(axis=1).all()
 

@@ -1,14 +1,11 @@
-"""The command line: ``treemend fit``, ``mend``, ``check``, ``inspect`` and ``demo``.
+"""The command line: ``treemend fit``, ``mend``, ``check``, ``inspect``, ``demo`` and ``compile``.
 
-Enters: what a person typed. Leaves: files that are whole, a few lines on standard error, and an exit code (see
-``failures``). Nothing heavy is imported before the words have been understood.
-
-The way through: ``app`` names commands and options; ``parameters`` gathers the mender's parameters; ``learning``
-makes a judge of rows from a model, from clean rows, or from the table itself; ``mending`` says what is done in which
-order; ``walking`` sends batches through the judge; ``outputs`` keeps files apart and whole; ``wording`` puts the
-report's summary into lines; ``talking`` speaks.
+``app`` names the commands and ``options`` what they share; ``reference`` makes an estimator of a model file, of clean
+rows or of the table itself; ``run`` sends batches of rows through it and into ``outputs``; ``parts`` does so for a
+folder, file by file; ``console`` puts what was found into lines; ``errors`` turns errors and signals into exit codes.
+Nothing heavy is imported before the command line was understood.
 """
 
-from treemend.cli.failures import main
+from treemend.cli.errors import main
 
 __all__ = ["main"]

@@ -1,39 +1,59 @@
-"""Options that several commands share, told once.
+"""Options that several commands share, as dataclasses whose fields are the options.
 
-Enters: what typer read from the command line. Leaves: `Ways` and `Sources`, which a command takes as one argument each;
-`expanded` shows typer their fields in its place. Nothing heavy is imported before a command runs.
+A command takes such a dataclass as one argument; `expanded` shows typer its fields instead. Nothing heavy is imported
+here.
 """
 
 import functools
 import inspect
+import tomllib
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields, is_dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-if TYPE_CHECKING:
-    from treemend.cli.mending import Reading, Reference
-    from treemend.cli.parameters import Asked
-    from treemend.cli.talking import Talk
+from treemend.exceptions import ParameterError
 
-__all__ = ["CleanRows", "Rate", "Sources", "Suspects", "Ways", "expanded"]
+__all__ = ["CleanRows", "FitOptions", "Rate", "SuspectOptions", "SuspectRows", "expanded", "parse_layout"]
 
 _FILES = "CSV, TSV, Parquet, Feather, NPY or NPZ by ending; a folder of Parquet files; - for CSV on standard input."
 
-Suspects = Annotated[list[str], typer.Argument(metavar="SUSPECT", help=f"Rows to look at. {_FILES}")]
+SuspectRows = Annotated[list[str], typer.Argument(metavar="SUSPECT", help=f"Rows to look at. {_FILES}")]
 CleanRows = Annotated[list[str], typer.Argument(metavar="CLEAN", help=f"Clean rows. {_FILES}")]
 Rate = Annotated[
     float | None,
-    typer.Option("--false-alarm-rate", "-r", metavar="RATE", help="Share of clean rows that may be touched [0.05]."),
+    typer.Option("--false-alarm-rate", "-r", metavar="RATE", help="Share of clean rows that may be declared [0.05]."),
 ]
 
 
-@dataclass(frozen=True)
-class Ways:
-    """How tables are read, what is asked of the mender, and how much is said."""
+def _character(value: str | None) -> str | None:
+    return {"\\t": "\t", "tab": "\t", "space": " "}.get(value or "", value)
 
+
+@dataclass(frozen=True)
+class FitOptions:
+    """How clean rows are read and learnt from."""
+
+    false_alarm_rate: Rate = None
+    layout: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LAYOUT",
+            help="Which cells are neighbours: sequence, correlated, auto, the shape of images such as 16x16 or "
+            "16x16x3, or a TOML file of groups, name = [columns] [auto].",
+        ),
+    ] = None
+    contaminated: Annotated[bool, typer.Option("--contaminated", help="Some of the clean rows may be corrupted.")] = (
+        False
+    )
+    imputation: Annotated[
+        str | None, typer.Option(metavar="mean|mode|draw", help="What fills a corrupted or missing cell [mean].")
+    ] = None
+    seed: Annotated[int | None, typer.Option(metavar="N", help="Seed of all random choices [0].")] = None
+    reference_rows: Annotated[
+        int | None, typer.Option(min=5, metavar="N", help="Learn from a random N of the reference rows.")
+    ] = None
     columns: Annotated[
         list[str] | None,
         typer.Option(
@@ -46,77 +66,100 @@ class Ways:
             "--passthrough", "-p", metavar="NAME", help="Columns to leave alone, by name or pattern; may be repeated."
         ),
     ] = None
-    false_alarm_rate: Rate = None
-    grid: Annotated[str | None, typer.Option(metavar="16x16", help="Columns are the pixels of images, row by row.")] = (
-        None
-    )
-    groups: Annotated[Path | None, typer.Option(metavar="TOML", help="Columns belong to groups: name = [columns].")] = (
-        None
-    )
-    params: Annotated[Path | None, typer.Option("--params", metavar="TOML", help="Parameters of TreeMender.")] = None
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="One parameter; may be repeated.")
-    ] = None
-    reference_rows: Annotated[
-        int | None, typer.Option(min=3, metavar="N", help="Learn from a random N of the reference rows.")
-    ] = None
     delimiter: Annotated[
         str | None,
-        typer.Option(metavar="CHAR", help="What stands between the cells of CSV and TSV, read and written."),
+        typer.Option(metavar="CHAR", callback=_character, help="Between the cells of text files, read and written."),
     ] = None
-    no_header: Annotated[bool, typer.Option("--no-header", help="CSV and TSV have no line of column names.")] = False
+    decimal: Annotated[str | None, typer.Option(metavar="CHAR", help="Decimal point of text files, . or ,.")] = None
+    thousands: Annotated[
+        str | None,
+        typer.Option(metavar="CHAR", callback=_character, help="Between groups of three digits in text files."),
+    ] = None
+    missing: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--missing", metavar="CODE", help="What stands for a missing value, such as -999; may be repeated."
+        ),
+    ] = None
+    no_header: Annotated[bool, typer.Option("--no-header", help="Text files have no line of column names.")] = False
     array: Annotated[str | None, typer.Option("--array", metavar="NAME", help="Which array of NPZ files.")] = None
-    jobs: Annotated[
-        int | None, typer.Option("--jobs", "-j", metavar="N", help="Number of threads; -1 for all cores.")
+    n_jobs: Annotated[
+        int | None, typer.Option("--n-jobs", "-j", metavar="N", help="Number of threads; -1 for all cores.")
     ] = None
-    force: Annotated[bool, typer.Option("--force", "-f", help="Replace files that are there already.")] = False
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False
+    force: Annotated[
+        bool,
+        typer.Option(
+            "--force",
+            "-f",
+            help="Replace existing files; write even if the reference does not cover the rows, or most of them change.",
+        ),
+    ] = False
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False
 
-    @property
-    def asked(self) -> "Asked":
-        """What is asked of the mender."""
-        from treemend.cli.parameters import Asked
-
-        settings = tuple(self.settings or ())
-        return Asked(self.false_alarm_rate, self.grid, self.groups, self.params, settings, self.jobs)
-
-    @property
-    def reading(self) -> "Reading":
-        """How tables are read."""
-        from treemend.cli.mending import Reading
-
-        delimiter = {"\\t": "\t", "tab": "\t"}.get(self.delimiter or "", self.delimiter)
-        if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
-            raise typer.BadParameter("--delimiter must be one character, and neither a quote nor a line end")
-        columns, passthrough = tuple(self.columns or ()), tuple(self.passthrough or ())
-        return Reading(columns, passthrough, delimiter, not self.no_header, self.array, self.reference_rows)
-
-    @property
-    def talk(self) -> "Talk":
-        """A voice."""
-        from treemend.cli.talking import Talk
-
-        return Talk(quiet=self.quiet)
+    def parameters(self) -> dict[str, Any]:
+        """Return what was asked of the estimator, by the names of its parameters."""
+        given = {
+            "false_alarm_rate": self.false_alarm_rate,
+            "layout": None if self.layout is None else parse_layout(self.layout),
+            "contaminated": self.contaminated or None,
+            "imputation": self.imputation,
+            "random_state": self.seed,
+            "n_jobs": self.n_jobs,
+        }
+        return {name: value for name, value in given.items() if value is not None}
 
 
 @dataclass(frozen=True)
-class Sources:
-    """What suspect rows are held against, and where it is told what was found."""
+class SuspectOptions(FitOptions):
+    """What suspect rows are compared with, which rows are declared, and where it is written what was found."""
 
     model: Annotated[str | None, typer.Option("--model", "-m", metavar="MODEL", help="A model that fit wrote.")] = None
     clean: Annotated[
         list[str] | None, typer.Option("--clean", metavar="FILE", help="Learn from these clean rows; may be repeated.")
+    ] = None
+    fdr: Annotated[
+        float | None,
+        typer.Option(
+            "--fdr",
+            metavar="SHARE",
+            help="Declare rows at this false discovery rate instead: of the declared rows, about this share is clean.",
+        ),
+    ] = None
+    findings: Annotated[
+        str | None, typer.Option("--findings", metavar="FILE", help="Write a table with a line for each run of cells.")
     ] = None
     report: Annotated[
         str | None, typer.Option("--report", metavar="HTML", help="Write a page that shows what was found, and why.")
     ] = None
     json: Annotated[str | None, typer.Option("--json", metavar="FILE", help="Write what was found as JSON.")] = None
 
-    def reference(self, asked: "Asked") -> "Reference":
-        """Return what suspect rows are held against."""
-        from treemend.cli.mending import Reference
 
-        return Reference(self.model, tuple(self.clean or ()), asked)
+def parse_layout(text: str) -> Any:
+    """Return a layout as `treemend.Mender` takes it.
+
+    Examples
+    --------
+    >>> parse_layout("16x16x3"), parse_layout("sequence")
+    ((16, 16, 3), 'sequence')
+    """
+    if text in ("auto", "sequence", "correlated"):
+        return text
+    sides = text.lower().replace("×", "x").split("x")
+    if len(sides) in (2, 3) and all(side.isascii() and side.isdigit() for side in sides):
+        return tuple(int(side) for side in sides)
+    if not text.lower().endswith(".toml"):
+        raise ParameterError(
+            f"--layout must be auto, sequence, correlated, a shape such as 16x16 or 16x16x3, or a TOML file of groups; "
+            f"got {text!r}."
+        )
+    try:
+        with open(text, "rb") as file:
+            groups = tomllib.load(file)
+    except OSError as error:
+        raise ParameterError(f"{text} cannot be read: {error.strerror}. Check the path.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ParameterError(f"{text} is not a TOML file: {error}. Correct it.") from None
+    return groups.get("groups", groups)
 
 
 def expanded(command: Callable[..., None]) -> Callable[..., None]:

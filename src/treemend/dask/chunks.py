@@ -1,152 +1,138 @@
-"""One chunk, on a worker: what is computed for it, and what is said when that fails.
+"""What runs on a worker: one chunk in, its tables out, and errors that say which chunk they are about.
 
-Enters: a chunk (an array or a pandas data frame), a model. Leaves: `Pieces`, the tables of a `Mended` without
-the evidence behind them, which holds the whole model; or `Scores`. A chunk without rows gives tables without
-rows. Dask runs chunks side by side, so ``n_jobs=None`` is one thread here, whichever of Dask's schedulers runs it.
+Dask runs chunks side by side, so ``n_jobs=None`` is one thread here, whichever of Dask's schedulers runs it. A model
+travels by value, or as the path and checksum of its file, which each process loads once.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from joblib import parallel_config
 from numpy.typing import NDArray
 
-from treemend.dask.models import Model, mender_of
-from treemend.exceptions import TreemendError
-from treemend.mender import TreeMender
-from treemend.reference import ShardedReference
+import treemend
+from treemend import tables
+from treemend.exceptions import ModelFileError, ParameterError, TreemendError
+from treemend.mender import Mender
+from treemend.model_file import checksum_of
+from treemend.tcs import TCS
 
-__all__ = [
-    "Pieces",
-    "Scores",
-    "mend_chunk",
-    "mended_example",
-    "piece",
-    "reference_chunk",
-    "score_chunk",
-    "scored_example",
-]
+__all__ = ["Estimator", "ModelFile", "apply_to_chunk", "loaded", "mend_table", "score_table", "take_rows"]
+
+Estimator = Mender | TCS
+_LOADING = threading.Lock()
 
 
-@dataclass(frozen=True, eq=False)
-class Pieces:
-    """The tables of a `DaskMended`, for one chunk."""
+@dataclass(frozen=True)
+class ModelFile:
+    """A model file that every worker can read: where it is, which it is, and the version of treemend that sent it."""
 
-    repaired: Any
-    mask: Any
-    corrupted: Any
-    missing: Any
-    spread: Any
+    path: str
+    checksum: str
+    version: str
+
+    @classmethod
+    def at(cls, path: str | os.PathLike[str]) -> "ModelFile":
+        """Return the file at a path."""
+        try:
+            return cls(os.path.abspath(path), checksum_of(path), treemend.__version__)
+        except OSError as error:
+            raise ModelFileError(f"{path} cannot be read: {error.strerror}. Give a file that save wrote.") from None
 
 
-@dataclass(frozen=True, eq=False)
-class Scores:
-    """One score a row, for one chunk."""
+def loaded(model: "Estimator | ModelFile") -> Estimator:
+    """Return the estimator; a file is loaded once in each process, and by one thread."""
+    if not isinstance(model, ModelFile):
+        return model
+    with _LOADING:
+        return _load(model)
 
-    score: Any
+
+@lru_cache(maxsize=2)
+def _load(model: ModelFile) -> Estimator:
+    if treemend.__version__ != model.version:
+        raise ParameterError(
+            f"{socket.gethostname()} has treemend {treemend.__version__}, and the model was sent by treemend "
+            f"{model.version}. Install the same version on all workers."
+        )
+    _check_file(model)
+    estimator = treemend.load(model.path)
+    # Again, since the file may have been replaced meanwhile.
+    _check_file(model)
+    return estimator
 
 
-def mend_chunk(
+def _check_file(model: ModelFile) -> None:
+    if not os.path.isfile(model.path) or checksum_of(model.path) != model.checksum:
+        raise ModelFileError(
+            f"{model.path} is missing or another file on {socket.gethostname()}. Workers must see the model under the "
+            "same path, unchanged as long as they use it."
+        )
+
+
+def apply_to_chunk(
     chunk: Any,
-    model: Model,
-    empty: Pieces,
+    function: Callable[[Estimator, Any], dict[str, Any]],
+    model: Estimator | ModelFile,
+    empty: dict[str, Any],
     *,
     block_id: tuple[int, ...] | None = None,
     partition_info: dict[str, Any] | None = None,
-) -> Pieces:
-    """Mend the rows of a chunk.
+) -> dict[str, Any]:
+    """Apply `mend_table` or `score_table` to a chunk.
 
-    Parameters
-    ----------
-    chunk : ndarray or pandas DataFrame
-    model : TreeMender or ModelFile
-    empty : Pieces
-        Tables without rows, of the types that every chunk shall have.
-    block_id, partition_info
-        Which chunk this is, as Dask tells functions that have these names.
+    ``empty`` are the tables of a chunk without rows, of the types that all chunks have. Dask says which chunk it is to
+    functions with parameters ``block_id`` or ``partition_info``.
     """
     if len(chunk) == 0:
         return empty
-    with _ready(model) as mender, _in_chunk(block_id, partition_info):
-        pieces = _pieces(mender, chunk)
-    if isinstance(chunk, np.ndarray):
-        return pieces
-    # A column with nothing to fill keeps a type that a filled one may lose; chunks must agree.
-    repaired = pieces.repaired.astype(dict(empty.repaired.dtypes))
-    return Pieces(repaired, pieces.mask, pieces.corrupted, pieces.missing, pieces.spread)
+    with _in_chunk(block_id[0] if block_id is not None else (partition_info or {}).get("number")):
+        found = function(loaded(model), chunk)
+    if "repaired" in found and not isinstance(chunk, np.ndarray):
+        # Whether a column stays one of integers depends on what is filled in; chunks must agree.
+        found["repaired"] = found["repaired"].astype(dict(empty["repaired"].dtypes))
+    return found
 
 
-def score_chunk(
-    chunk: Any,
-    model: Model,
-    empty: Scores,
-    *,
-    block_id: tuple[int, ...] | None = None,
-    partition_info: dict[str, Any] | None = None,
-) -> Scores:
-    """Score the rows of a chunk; the parameters are those of `mend_chunk`."""
-    if len(chunk) == 0:
-        return empty
-    with _ready(model) as mender, _in_chunk(block_id, partition_info):
-        return _scores(mender, chunk)
+def take_rows(chunk: Any, positions: NDArray[np.int64], passthrough: Any, number: int) -> Any:
+    """Return some rows of a chunk, after all of its rows were checked."""
+    with _in_chunk(number):
+        table = tables.read_table(chunk, passthrough, all_there=True)
+        tables.check_not_infinite(table.values, table.names, "reference")
+    return chunk[positions] if isinstance(chunk, np.ndarray) else chunk.iloc[positions]
 
 
-def reference_chunk(
-    chunk: Any,
-    reader: TreeMender,
-    *,
-    block_id: tuple[int, ...] | None = None,
-    partition_info: dict[str, Any] | None = None,
-) -> NDArray[np.float64]:
-    """Read the reference rows of a chunk, as `TreeMender.fit` reads and refuses them.
+def mend_table(estimator: Estimator, table: Any, rate: float | None = None) -> dict[str, Any]:
+    """Mend rows, and return the tables of a `DaskResult`.
 
-    Parameters
-    ----------
-    chunk : ndarray or pandas DataFrame
-    reader : TreeMender
-        Knows the columns, and nothing else.
-    block_id, partition_info
-        As for `mend_chunk`.
+    Whether a table has drifted is a matter of all its rows, and no chunk has them: rows are repaired in any case.
     """
-    if len(chunk) == 0:
-        return np.empty((0, reader.n_features_in_))
-    with _in_chunk(block_id, partition_info):
-        table = reader._read(chunk, reset=False)
-        return np.ascontiguousarray(table.values[reader._complete(table)])
+    if isinstance(estimator, Mender):
+        mended = estimator.mend(table, false_alarm_rate=rate, on_drift="repair")
+    elif rate is None:
+        mended = estimator.mend(table)
+    else:
+        raise ParameterError("The threshold of TCS is set by fit. Fit it with another false_alarm_rate.")
+    found = {name: getattr(mended, name) for name in ("repaired", "mask", "missing", "spread")}
+    for name in ("corrupted", "unusual", "p_values"):
+        values = getattr(mended, name)
+        found[name] = None if values is None else _by_row(table, values, name)
+    return found
 
 
-def piece(found: Any, name: str) -> Any:
-    """Return one table of a chunk; Dask gives a list of chunks where a dimension is dropped, here always of one."""
-    return getattr(found[0] if isinstance(found, list) else found, name)
+def score_table(estimator: Estimator, table: Any) -> dict[str, Any]:
+    """Score rows."""
+    return {"score": _by_row(table, estimator.score_samples(table), "score")}
 
 
-def mended_example(mender: TreeMender, example: Any) -> Pieces:
-    """Mend example rows and drop them: what is left has the columns and types of any chunk.
-
-    A collection whose columns the mender does not know is refused here, before anything is sent anywhere.
-    """
-    return Pieces(**{name: table[:0] for name, table in vars(_pieces(mender, example)).items()})
-
-
-def scored_example(mender: TreeMender, example: Any) -> Scores:
-    """Score example rows and drop them."""
-    return Scores(_scores(mender, example).score[:0])
-
-
-def _pieces(mender: TreeMender, table: Any) -> Pieces:
-    mended = mender.mend(table)
-    corrupted = _one_a_row(table, mended.corrupted, "corrupted")
-    return Pieces(mended.repaired, mended.mask, corrupted, mended.missing, mended.spread)
-
-
-def _scores(mender: TreeMender, table: Any) -> Scores:
-    return Scores(_one_a_row(table, mender.score_samples(table), "score"))
-
-
-def _one_a_row(table: Any, values: Any, name: str) -> Any:
+def _by_row(table: Any, values: NDArray[Any], name: str) -> Any:
     """Return values as an array, or as a series with the index of the data frame they belong to."""
     if isinstance(table, np.ndarray):
         return values
@@ -156,19 +142,8 @@ def _one_a_row(table: Any, values: Any, name: str) -> Any:
 
 
 @contextmanager
-def _ready(model: Model) -> Iterator[TreeMender]:
-    """Give the mender, and make room for others if it has to ask them: its reference is elsewhere."""
-    from treemend.dask.crew import seat
-
-    mender = mender_of(model)
-    with seat() if isinstance(mender._workshop.reference, ShardedReference) else nullcontext():
-        yield mender
-
-
-@contextmanager
-def _in_chunk(block_id: tuple[int, ...] | None, partition_info: dict[str, Any] | None) -> Iterator[None]:
+def _in_chunk(number: int | None) -> Iterator[None]:
     """Take one thread unless told otherwise, and say in which chunk something went wrong."""
-    number = block_id[0] if block_id is not None else (partition_info or {}).get("number")
     try:
         # Dask's threads have no mark of their own; to be one level down in joblib's count means the same.
         with parallel_config(backend="threading", nesting_level=1):

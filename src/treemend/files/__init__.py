@@ -10,8 +10,8 @@
 read and written in batches; the same table can be read more than once, and untouched bytes of text files stay.
 """
 
-from treemend.files.batch import Batch, Source, Writer
-from treemend.files.formats import STANDARD_STREAM, Format, ReadOptions, format_of
+from treemend.files.batch import Batch, Writer
+from treemend.files.formats import STANDARD_STREAM, ReadOptions, format_of
 from treemend.files.recognition import Column
 from treemend.files.table import (
     ColumnChoice,
@@ -32,9 +32,7 @@ __all__ = [
     "Column",
     "ColumnChoice",
     "FileTable",
-    "Format",
     "ReadOptions",
-    "Source",
     "Writer",
     "any_matches",
     "choose_columns",

@@ -1,7 +1,7 @@
 """Parquet and Feather (Arrow IPC): batches of pyarrow, and files that keep columns, types and metadata.
 
 A column of integers stays one if every value that was put into it is an integer to rounding. That is known only when
-all rows have been seen, so rows with such columns are kept in a nameless file first.
+all rows have been seen, so rows with such columns are kept in a temporary file first.
 """
 
 import tempfile
@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from pyarrow import ipc, parquet
 
 from treemend.exceptions import InputError
-from treemend.files.batch import Batch, Source, batch_length, float_column
+from treemend.files.batch import Batch, Source, batch_length
 from treemend.files.recognition import Sample, is_numeric, sample_length
-from treemend.tables import integers_fit
+from treemend.tables import check_exact_integers, integers_fit
 
 __all__ = ["ArrowFile", "ArrowWriter"]
 
@@ -58,8 +58,11 @@ class ArrowFile(Source):
         for n_groups, table in self._tables(batch_length(len(self.names)), list(range(self._n_groups))):
             values = np.empty((len(table), len(columns)))
             for position, column in enumerate(columns):
-                what = f"{self.label}, column {self.names[column]!r}"
-                values[:, position] = float_column(table.column(column), what)
+                given = table.column(column)
+                if pa.types.is_integer(given.type):
+                    what = f"{self.label}, column {self.names[column]!r}"
+                    check_exact_integers(given.drop_null().to_numpy(), what, "Keep it out with --passthrough")
+                values[:, position] = given.to_numpy()
             begin, first = first, first + len(table)
             done = n_groups / self._n_groups if self.n_rows is None else first / self.n_rows
             yield Batch(values, columns, partial(self.place, begin), done, native=table)
@@ -83,9 +86,9 @@ class ArrowFile(Source):
                         yield 0, pa.Table.from_batches([batch])
                     return
                 for group in groups:
-                    whole = pa.Table.from_batches([reader.get_batch(group)])
-                    for begin in range(0, len(whole), length):
-                        yield group + 1, whole.slice(begin, length)
+                    table = pa.Table.from_batches([reader.get_batch(group)])
+                    for begin in range(0, len(table), length):
+                        yield group + 1, table.slice(begin, length)
         except (pa.ArrowException, OSError) as error:
             raise InputError(f"{self.label} is damaged: {_first_line(error)}. Get the file anew.") from None
 
@@ -93,19 +96,26 @@ class ArrowFile(Source):
 class ArrowWriter:
     """A Parquet or Feather file being written; fields and metadata of a schema that is given are kept."""
 
-    def __init__(self, file: BinaryIO, family: str, folder: Path, given: Any = None) -> None:
+    def __init__(
+        self, file: BinaryIO, family: str, folder: Path, given: Any = None, *, keep_integers: bool = True
+    ) -> None:
         self._file, self._family, self._folder, self._given = file, family, folder, given
+        self._keep_integers = keep_integers
         self._writer: Any = None
-        self._waiting: Any = None
+        self._spool: Any = None
         self._integers: dict[int, Any] = {}
+
+    def __del__(self) -> None:
+        if self._spool is not None:
+            self._spool.close()
 
     def write(self, batch: Batch, filled: NDArray[np.float64], mask: NDArray[np.bool_]) -> None:
         """Write the rows, with replaced values in the chosen columns."""
         columns = [column.combine_chunks() for column in batch.table.columns]
-        if self._writer is None:
+        if self._writer is None and self._keep_integers:
             self._integers = {column: columns[column].type for column in batch.columns if _is_integer(columns[column])}
             if self._integers:
-                self._waiting = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115
+                self._spool = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115
         for position, column in enumerate(batch.columns):
             new, cells = filled[:, position], mask[:, position]
             if column in self._integers and not integers_fit(new[cells], self._integers[column].to_pandas_dtype()):
@@ -118,13 +128,13 @@ class ArrowWriter:
         self._append(table.column_names, [column.combine_chunks() for column in table.columns])
 
     def close(self) -> None:
-        """Write rows that waited, and the footer."""
+        """Write rows that were kept, and the footer."""
         self._writer.close()
-        if self._waiting is None:
+        if self._spool is None:
             return
-        self._waiting.seek(0)
-        with self._waiting:
-            reader = ipc.open_file(self._waiting)
+        self._spool.seek(0)
+        with self._spool:
+            reader = ipc.open_file(self._spool)
             schema = reader.schema
             for position, kind in self._integers.items():
                 schema = schema.set(position, schema.field(position).with_type(kind))
@@ -142,10 +152,14 @@ class ArrowWriter:
             if self._given is not None:
                 fields = [self._given.field(index).with_type(field.type) for index, field in enumerate(fields)]
             self._schema = pa.schema(fields, metadata=None if self._given is None else self._given.metadata)
-            waits = self._waiting is not None
-            file, family = (self._waiting, "feather") if waits else (self._file, self._family)
+            file, family = (self._file, self._family) if self._spool is None else (self._spool, "feather")
             self._writer = _open(file, family, self._schema)
-        self._writer.write_table(pa.Table.from_arrays(columns, schema=self._schema))
+        try:
+            table = pa.Table.from_arrays(columns, names).cast(self._schema)
+        except pa.ArrowInvalid as error:
+            problem = f"Files whose columns differ in type cannot become one: {_first_line(error)}"
+            raise InputError(f"{problem}. Convert them first, or write CSV.") from None
+        self._writer.write_table(table)
 
 
 def _open(file: Any, family: str, schema: Any) -> Any:
@@ -163,6 +177,11 @@ def _replaced(column: Any, filled: NDArray[np.float64], mask: NDArray[np.bool_],
         column = (column.cast(pa.uint8()) if pa.types.is_boolean(column.type) else column).cast(pa.float64())
     if not mask.any():
         return column
+    if pa.types.is_float16(column.type):
+        # Not all versions of pyarrow compute with them.
+        halves = column.to_numpy(zero_copy_only=False).copy()
+        halves[mask] = filled[mask]
+        return pa.array(halves)
     new = np.where(mask, filled, 0).astype(column.type.to_pandas_dtype())
     return pc.if_else(pa.array(mask), pa.array(new), column)
 

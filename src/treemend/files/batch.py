@@ -12,16 +12,14 @@ from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from treemend.exceptions import InputError
 from treemend.files.cells import NumberFormat
 from treemend.files.lines import Lines
 from treemend.files.recognition import Sample
-from treemend.tables import LARGEST_EXACT
 
-__all__ = ["Batch", "Source", "Writer", "batch_length", "float_column"]
+__all__ = ["Batch", "Source", "Writer", "batch_length"]
 
 _CELLS = 1_000_000
 
@@ -38,6 +36,8 @@ class Batch:
         Positions of the chosen columns in the table.
     place : callable
         Tells where a row of the batch is: file and line, or file and row.
+    first : int
+        Number of the first row in the table.
     done : float
         Share of the table that has been read, between 0 and 1.
     lines, native : Lines or None, pyarrow.Table or None
@@ -53,6 +53,7 @@ class Batch:
     lines: Lines | None = None
     native: Any = None
     integers: frozenset[int] = frozenset()
+    first: int = 0
 
     def __len__(self) -> int:
         return len(self.values)
@@ -79,6 +80,7 @@ class Batch:
                 self,
                 values=self.values[begin:end],
                 place=partial(self._place_from, begin),
+                first=self.first + begin,
                 lines=None if self.lines is None else self.lines.part(begin, end),
                 native=None if self.native is None else self.native.slice(begin, end - begin),
             )
@@ -149,15 +151,3 @@ def batch_length(n_columns: int) -> int:
     1000
     """
     return max(1, _CELLS // max(1, n_columns))
-
-
-def float_column(column: Any, what: str) -> NDArray[np.float64]:
-    """Return a numeric column of pyarrow as floats, NaN where it has no value."""
-    if pa.types.is_integer(column.type) and column.type.bit_width == 64 and len(column) > column.null_count:
-        extremes = pc.min_max(column).as_py()
-        if max(extremes["max"], -extremes["min"]) > LARGEST_EXACT:
-            raise InputError(
-                f"{what} holds integers beyond 2**53, which lose digits as 64-bit floats. Keep it out with "
-                "--passthrough."
-            )
-    return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)

@@ -96,9 +96,9 @@ class NumberFormat:
     @cached_property
     def pattern(self) -> str:
         """Regular expression of a number."""
-        whole = r"\d+" + (rf"|\d{{1,3}}(?:{self._separator}\d{{3}})+" if self.thousands else "")
+        digits = r"\d+" + (rf"|\d{{1,3}}(?:{self._separator}\d{{3}})+" if self.thousands else "")
         point, exponent = re.escape(self.decimal), r"(?:[eE][+-]?\d+)?"
-        return rf"^[+-]?(?:(?:(?:{whole})(?:{point}\d*)?|{point}\d+){exponent}|[iI][nN][fF](?:[iI][nN][iI][tT][yY])?)$"
+        return rf"^[+-]?(?:(?:(?:{digits})(?:{point}\d*)?|{point}\d+){exponent}|[iI][nN][fF](?:[iI][nN][iI][tT][yY])?)$"
 
     @cached_property
     def _compiled(self) -> re.Pattern[str]:
@@ -118,7 +118,7 @@ class NumberFormat:
 
     def numbers(self, texts: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Convert a pyarrow array of strings; also tell where one is neither a number nor a missing value."""
-        texts = pc.ascii_trim_whitespace(texts)
+        texts = pc.utf8_trim_whitespace(texts)
         right = pc.match_substring_regex(texts, self.pattern)
         missing = pc.is_in(pc.ascii_lower(texts), value_set=pa.array(sorted(self.missing)))
         numbers = pc.if_else(pc.and_not(right, missing), texts, pa.scalar(None, pa.string()))
@@ -170,7 +170,9 @@ def delimited(column: Any, delimiter: str) -> Any:
         column = column.dictionary_decode()
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.uint8())
-    if pa.types.is_floating(column.type):
+    if pa.types.is_float16(column.type):
+        column = pa.array([None if np.isnan(value) else str(value) for value in column.to_numpy(zero_copy_only=False)])
+    elif pa.types.is_floating(column.type):
         column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
     try:
         texts = column if pa.types.is_binary(column.type) else column.cast(pa.string()).cast(pa.binary())

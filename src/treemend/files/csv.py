@@ -1,7 +1,7 @@
 """CSV and other files of delimited text: read block by block, and written so that untouched bytes stay.
 
 In lines where something was replaced, all cells but the replaced ones are the same bytes. Numbers are written with the
-fewest digits that give the same bits again. What divides cells and how numbers are written is told from the file.
+fewest digits that give the same bits again. Delimiter and number format are recognised from the first lines.
 """
 
 import os
@@ -34,21 +34,23 @@ from treemend.files.cells import (
 from treemend.files.formats import ReadOptions, compressed, decompressed
 from treemend.files.lines import Lines, line_ends, record_starts
 from treemend.files.recognition import Sample, sample_length
+from treemend.tables import shortened
 
 __all__ = ["CsvFile", "CsvWriter"]
 
-BLOCK_BYTES = 2**23
+BLOCK_BYTES = 2**22
 _HEAD_BYTES = 2**20
 _PIECE_BYTES = 2**16
 _LONGEST_QUOTED = 2**20
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _RECORDS_TRIED = 50
+_CELLS_TRIED = 10_000
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _UNREADABLE = (OSError, EOFError, LZMAError, zlib.error, pa.ArrowException)
 
 
 class CsvFile(Source):
-    """A text file; its ending stands for a delimiter, or for none, and perhaps for a compression.
+    """A text file; ``usual_delimiter`` is that of its ending, and ``once`` a stream that can be read only once.
 
     Attributes
     ----------
@@ -77,9 +79,9 @@ class CsvFile(Source):
         head, ended = reader.head()
         if not once:
             reader.close()
-        begin, told = _text_begins(label, head)
+        begin, named = _text_begins(label, head)
         text = head[begin:]
-        self.delimiter = options.delimiter or told or _find_delimiter(text, ended, usual_delimiter)
+        self.delimiter = options.delimiter or named or _find_delimiter(text, ended, usual_delimiter)
         starts, end = record_starts(text, self.delimiter, last=ended, blank_is_record=False)
         if not len(starts):
             problem = "holds nothing but an open quote" if text.strip() else "is empty"
@@ -91,7 +93,7 @@ class CsvFile(Source):
         self._stream = (reader, head[begin:]) if once else None
         self._first_line = 1 + len(line_ends(self.preamble))
         self.numbers = NumberFormat()
-        self._head, _ = self._cut(head[begin:], self._first_line, ended=ended)
+        self._head, _ = self._split(head[begin:], self._first_line, ended=ended)
         self.numbers = self._number_format(options)
         self._head = replace(self._head, numbers=self.numbers)
         words = self.numbers.missing
@@ -138,7 +140,7 @@ class CsvFile(Source):
             while not ended:
                 more = reader.read(BLOCK_BYTES)
                 ended = len(more) < BLOCK_BYTES
-                lines, rest = self._cut(rest + more, first_line, ended=ended)
+                lines, rest = self._split(rest + more, first_line, ended=ended)
                 if len(lines) or (ended and not any_rows):
                     any_rows = True
                     first_line += len(line_ends(lines.data))
@@ -147,7 +149,7 @@ class CsvFile(Source):
         finally:
             reader.close()
 
-    def _cut(self, data: bytes, first_line: int, *, ended: bool) -> tuple[Lines, bytes]:
+    def _split(self, data: bytes, first_line: int, *, ended: bool) -> tuple[Lines, bytes]:
         """Cut complete records off, all but the last: blank lines that belong to it may follow."""
         starts, end = record_starts(data, self.delimiter, last=ended, blank_is_record=len(self.names) == 1)
         rest = data[end:]
@@ -161,7 +163,7 @@ class CsvFile(Source):
         return lines, data[end:]
 
     def _values(self, lines: Lines, columns: tuple[int, ...]) -> NDArray[np.float64]:
-        if self.numbers.plain:
+        if not self.numbers.thousands:
             plain = lines.floats(columns, self._null_values)
             if plain is not None:
                 return plain
@@ -178,7 +180,7 @@ class CsvFile(Source):
         return values
 
     def _refuse(self, place: str, text: str, name: str, others: list[str]) -> None:
-        also = f"; nor are cells of {', '.join(map(repr, others[:5]))}{' ...' * (len(others) > 5)}" if others else ""
+        also = f"; nor are cells of {shortened([*map(repr, others)])}" if others else ""
         text = text.strip()
         written = number_format([text], self.delimiter)
         help_by = f"--missing {text[:40]!r} if it stands for a missing value"
@@ -190,7 +192,7 @@ class CsvFile(Source):
         )
 
     def _number_format(self, options: ReadOptions) -> NumberFormat:
-        cells = self._head.part(0, 200).table(as_text=True)
+        cells = self._head.part(0, max(5, _CELLS_TRIED // len(self.names))).table(as_text=True)
         found = number_format((text for column in cells.columns for text in column.to_pylist()), self.delimiter)
         decimal = options.decimal or found.decimal
         thousands = options.thousands
@@ -261,7 +263,7 @@ class _Input:
 
 
 def _text_begins(label: str, head: bytes) -> tuple[int, str]:
-    """Return where the text begins, behind a byte-order mark, and the delimiter that the first line tells to Excel."""
+    """Return where the text begins, behind a byte-order mark, and the delimiter that the first line names for Excel."""
     if head.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in head[:1000]:
         raise InputError(f"{label} is not text in UTF-8. Save it as CSV in UTF-8.")
     found = re.match(rb"(?:\xef\xbb\xbf)?(?:sep=([!-~\t])\r?\n)?", head)

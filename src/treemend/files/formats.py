@@ -17,7 +17,7 @@ STANDARD_STREAM = "-"
 
 @dataclass(frozen=True)
 class Format:
-    """How a file is laid out: its family, the delimiter of text, empty if the file must tell, and its compression."""
+    """How a file is laid out: its family, the usual delimiter of text, if there is one, and the compression."""
 
     family: str
     delimiter: str = ""
@@ -26,16 +26,16 @@ class Format:
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How tables are read, where the files do not tell or are misunderstood.
+    """How tables are read, where what is recognised is wrong.
 
     Attributes
     ----------
     delimiter : str or None
-        Between the cells of text files; None tells it from the file.
+        Between the cells of text files; None recognises it.
     decimal : {".", ","} or None
-        Decimal point; None tells it from the file.
+        Decimal point; None recognises it.
     thousands : str or None
-        Separator between groups of three digits, empty for none; None tells it from the file.
+        Separator between groups of three digits, empty for none; None recognises it.
     header : bool
         Whether the first line of text files names the columns.
     missing : tuple of str or None

@@ -90,7 +90,7 @@ class Lines:
     def floats(self, columns: tuple[int, ...], missing: list[str]) -> NDArray[np.float64] | None:
         """Return columns of plain numbers; None if there is anything else in them."""
         try:
-            table = self._cut(columns, pa.float64(), missing)
+            table = self._parse(columns, pa.float64(), missing)
         except pa.ArrowInvalid:
             return None
         if len(table) != len(self):
@@ -107,7 +107,7 @@ class Lines:
         """
         columns = tuple(range(len(self.names))) if columns is None else columns
         try:
-            table = self._cut(columns, pa.binary(), [])
+            table = self._parse(columns, pa.binary(), [])
         except pa.ArrowInvalid:
             table = None
         if table is None or len(table) != len(self):
@@ -117,7 +117,7 @@ class Lines:
         texts = [_as_text(column.combine_chunks(), always=as_text) for column in table.columns]
         return pa.Table.from_arrays(texts, [self.names[column] for column in columns])
 
-    def _cut(self, columns: tuple[int, ...], kind: Any, missing: list[str]) -> Any:
+    def _parse(self, columns: tuple[int, ...], kind: Any, missing: list[str]) -> Any:
         numbers = [str(column) for column in range(len(self.names))]
         wanted = [numbers[column] for column in columns]
         if not wanted or not len(self):
@@ -133,6 +133,7 @@ class Lines:
             pa.csv.ConvertOptions(
                 include_columns=wanted,
                 column_types=dict.fromkeys(wanted, kind),
+                decimal_point=self.numbers.decimal,
                 null_values=missing,
                 strings_can_be_null=False,
             ),
@@ -189,13 +190,13 @@ def _outside_quotes(data: bytes, ends: NDArray[np.int64], delimiter: str) -> NDA
     before = content[opening - 1]
     proper = (opening == 0) | np.isin(before, [ord(delimiter), _NEWLINE, _RETURN, _QUOTE])
     if proper.all():
-        outside: NDArray[np.bool_] = np.searchsorted(quotes, ends) % 2 == 0
+        outside: NDArray[np.bool_] = np.searchsorted(quotes, ends, side="right") % 2 == 0
         return ends[outside]
     # A quote within an unquoted cell is an ordinary character, so that quotes do not come in pairs.
     kept, begin, line = [], 0, 0
     for end in ends.tolist():
         is_open = begin < line
-        if data.find(b'"', line, end) >= 0:
+        if data.find(b'"', line, end + 1) >= 0:
             is_open = raw_cells(data[begin : end + 1].rstrip(b"\r\n"), delimiter.encode()) is None
         line = end + 1
         if not is_open:

@@ -18,7 +18,7 @@ from treemend.exceptions import InputError
 from treemend.files.batch import Batch, Source, batch_length
 from treemend.files.lines import Lines
 from treemend.files.recognition import Sample, is_numeric, sample_length
-from treemend.tables import LARGEST_EXACT
+from treemend.tables import check_exact_integers, shortened
 
 __all__ = ["NpyFile", "NpyWriter", "NpzWriter"]
 
@@ -53,10 +53,7 @@ class NpyFile(Source):
         length = batch_length(len(self.names))
         for first in range(0, max(1, len(self._rows)), length):
             rows = np.ascontiguousarray(self._rows[first : first + length])
-            if rows.dtype.kind in "iu" and rows.size and max(int(rows.max()), -int(rows.min())) > LARGEST_EXACT:
-                raise InputError(
-                    f"{self.label} holds integers beyond 2**53, which lose digits as 64-bit floats. Convert it first."
-                )
+            check_exact_integers(rows, self.label, "Convert it first")
             done = min(1.0, (first + length) / max(1, len(self._rows)))
             values = rows[:, list(columns)].astype(np.float64)
             yield Batch(values, columns, partial(self.place, first), done, native=self._table(rows))
@@ -72,7 +69,7 @@ def _archived(path: str, name: str | None) -> NDArray[Any]:
             name = archive.files[0]
         if name not in archive.files:
             problem = "has several arrays" if name is None else f"has no array {name!r}"
-            raise InputError(f"{path} {problem}. Choose one with --array: {', '.join(archive.files[:10])}.")
+            raise InputError(f"{path} {problem}. Choose one with --array: {shortened(archive.files)}.")
         return np.asarray(archive[name])
 
 
@@ -135,7 +132,7 @@ def _stacked(table: Any) -> NDArray[Any]:
     other = [repr(field.name) for field in table.schema if not is_numeric(field.type)]
     if other:
         raise InputError(
-            f"A table with columns that are not numbers ({', '.join(other[:5])}) cannot become an array. Write CSV or "
+            f"A table with columns that are not numbers ({shortened(other)}) cannot become an array. Write CSV or "
             "Parquet."
         )
     return np.column_stack([column.to_numpy() for column in table.columns])
@@ -143,7 +140,7 @@ def _stacked(table: Any) -> NDArray[Any]:
 
 def _numbers(lines: Lines, columns: tuple[int, ...], values: NDArray[np.float64]) -> Any:
     """Return the columns of a text file, those that hold only numbers as such; of some the values are known."""
-    table = lines.table()
+    table = lines.table(as_text=True)
     for column, name in enumerate(lines.names):
         numbers, wrong = lines.numbers.numbers(table.column(column).combine_chunks())
         if column in columns:

@@ -1,4 +1,4 @@
-"""What the columns of a table hold, told from a sample of its rows: numbers, or what is passed through.
+"""What the columns of a table hold, recognised from a sample of its rows.
 
 Text, times, ids and columns without values say nothing about what a number should be. They are recognised by their
 type, their values and, for integers that could as well be measurements, by their name.
@@ -23,6 +23,7 @@ NUMBER, TEXT, TIME, ID, EMPTY, OTHER = "number", "text", "time", "id", "empty", 
 _CELLS_IN_SAMPLE = 200_000
 _ALMOST_EMPTY = 0.9
 _ROWS_TO_TELL = 10
+_ID_TEXT = r"^\S{1,40}$"
 _TIME_TEXT = r"^\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:[ T].*)?$|^\d{1,2}:\d{2}(?::\d{2}.*)?$"
 _ID_NAME = re.compile(r"(?:^|[\W_])(?i:id|uuid|guid)$|[a-z](?:Id|ID)$")
 _ID_NAME_IF_DISTINCT = re.compile(r"(?:^|[\W_])(?:index|idx|nr|row|serial)$|^Unnamed: ", re.IGNORECASE)
@@ -41,7 +42,9 @@ class Column:
     name : str
     kind : {"number", "text", "time", "id", "empty", "other"}
     reason : str
-        How the kind was told; empty for numbers.
+        Why it is of this kind; empty for numbers.
+    numeric : bool
+        Whether its values are numbers, so that it can be looked at if that is asked for.
     integer : bool
         Whether all numbers of the sample are integers.
     code : float or None
@@ -52,13 +55,9 @@ class Column:
     name: str
     kind: str
     reason: str = ""
+    numeric: bool = True
     integer: bool = False
     code: float | None = None
-
-    @property
-    def usable(self) -> bool:
-        """Whether its values are numbers."""
-        return self.kind in (NUMBER, ID, EMPTY)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,44 +88,49 @@ def recognise_columns(sample: Sample, names: Sequence[str], numbers: NumberForma
 
 def _recognised(position: int, name: str, column: Any, n_first: int, numbers: NumberFormat | None) -> Column:
     kind = column.type
-    if len(column) and column.null_count == len(column):
-        return Column(position, name, EMPTY, "empty", is_numeric(kind) and not pa.types.is_floating(kind))
     if numbers is not None and pa.types.is_string(kind):
         values, wrong = numbers.numbers(pc.coalesce(column.combine_chunks(), ""))
         n_present = int(np.count_nonzero(wrong | ~np.isnan(values)))
         if np.count_nonzero(wrong) * 2 > n_present:
-            return _of_text(position, name, column, wrong)
-        integers = pc.match_substring_regex(pc.ascii_trim_whitespace(column), r"^[+-]?\d+$").to_numpy()
+            return _of_text(position, name, column.combine_chunks().filter(pa.array(wrong)))
+        integers = pc.match_substring_regex(pc.utf8_trim_whitespace(column), r"^[+-]?\d+$").to_numpy()
         integer = bool(integers[~np.isnan(values)].all()) and n_present > 0
         return _of_numbers(position, name, values, integer, n_first)
-    if is_numeric(kind):
+    if is_numeric(kind) or pa.types.is_null(kind):
         values = np.asarray(column.to_numpy(), dtype=np.float64)
         return _of_numbers(position, name, values, not pa.types.is_floating(kind), n_first)
     if pa.types.is_temporal(kind):
-        return Column(position, name, TIME, "time")
-    text = pa.types.is_dictionary(kind) or pa.types.is_large_string(kind) or pa.types.is_string(kind)
-    return Column(position, name, TEXT, "text") if text else Column(position, name, OTHER, str(kind))
+        return Column(position, name, TIME, TIME, numeric=False)
+    if pa.types.is_dictionary(kind) or pa.types.is_large_string(kind) or pa.types.is_string(kind):
+        return _of_text(position, name, column.cast(pa.string()).combine_chunks().drop_null())
+    return Column(position, name, OTHER, str(kind), numeric=False)
 
 
-def _of_text(position: int, name: str, column: Any, wrong: NDArray[np.bool_]) -> Column:
-    texts = column.combine_chunks().filter(pa.array(wrong))
-    times = pc.match_substring_regex(pc.ascii_trim_whitespace(texts), _TIME_TEXT)
-    kind = TIME if pc.mean(times).as_py() > 0.5 else TEXT
-    return Column(position, name, kind, kind)
+def _of_text(position: int, name: str, texts: Any) -> Column:
+    if not len(texts):
+        return Column(position, name, EMPTY, EMPTY, numeric=False)
+    texts = pc.utf8_trim_whitespace(texts)
+    distinct = len(texts) >= _ROWS_TO_TELL and len(texts.unique()) == len(texts)
+    kind = TEXT
+    if _ID_NAME.search(name) or (distinct and pc.all(pc.match_substring_regex(texts, _ID_TEXT)).as_py()):
+        kind = ID
+    if pc.mean(pc.match_substring_regex(texts, _TIME_TEXT)).as_py() > 0.5:
+        kind = TIME
+    return Column(position, name, kind, kind, numeric=False)
 
 
 def _of_numbers(position: int, name: str, values: NDArray[np.float64], integer: bool, n_first: int) -> Column:
     present = values[np.isfinite(values)]
     share = 1 - len(present) / max(1, len(values))
     if len(values) and (len(present) == 0 or (share > _ALMOST_EMPTY and len(values) >= _ROWS_TO_TELL)):
-        return Column(position, name, EMPTY, "empty" if len(present) == 0 else f"{share:.0%} empty", integer)
+        return Column(position, name, EMPTY, EMPTY if len(present) == 0 else f"{share:.0%} empty", integer=integer)
     reason = _identifier(name, values[:n_first], present, integer)
     if reason:
-        return Column(position, name, ID, reason, integer)
+        return Column(position, name, ID, reason, integer=integer)
     if _is_time(name, values[:n_first]):
         # Its values are numbers, but they only grow: what is usual for them in one file is not in the next.
-        return Column(position, name, ID, "time", integer)
-    return Column(position, name, NUMBER, "", integer, _missing_code(present))
+        return Column(position, name, TIME, TIME, integer=integer)
+    return Column(position, name, NUMBER, integer=integer, code=_missing_code(present))
 
 
 def _identifier(name: str, first: NDArray[np.float64], present: NDArray[np.float64], integer: bool) -> str:

@@ -28,7 +28,7 @@ from treemend.files.csv import CsvFile, CsvWriter
 from treemend.files.formats import STANDARD_STREAM, ReadOptions, format_of
 from treemend.files.npy import NpyFile, NpyWriter, NpzWriter
 from treemend.files.recognition import Column, recognise_columns
-from treemend.tables import columns_difference
+from treemend.tables import columns_difference, shortened
 
 __all__ = [
     "ColumnChoice",
@@ -42,8 +42,6 @@ __all__ = [
     "open_writer",
     "write_columns",
 ]
-
-_NAMES_SHOWN = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +78,7 @@ class FileTable:
     def notes(self) -> tuple[str, ...]:
         """What was recognised and may be wrong, a sentence each without its full stop."""
         codes = [f"{column.code:g} in {column.name!r}" for column in self.columns if column.code is not None]
-        taken = [f"{self.label}: taken as missing: {_listed(codes)}; --missing none keeps them"] if codes else []
+        taken = [f"{self.label}: taken as missing: {shortened(codes)}; --missing none keeps them"] if codes else []
         return (*self.sources[0].notes, *taken)
 
     @cached_property
@@ -96,10 +94,15 @@ class FileTable:
         missing = [name for name in names if name not in place]
         if missing:
             raise ColumnsError(
-                f"{self.label} does not have all columns of the model; missing: {_listed([*map(repr, missing)])}. "
+                f"{self.label} does not have all columns of the model; missing: {shortened([*map(repr, missing)])}. "
                 "Rename its columns, or fit a model to rows of its kind."
             )
         return tuple(place[name] for name in names)
+
+    def identifiers(self, columns: tuple[int, ...]) -> tuple[int, ...]:
+        """Return where ids and times are, other than in ``columns``: what tells a reader which row is meant."""
+        others = (column for column in self.columns if column.position not in set(columns))
+        return tuple(column.position for column in others if column.kind in ("id", "time"))
 
     def batches(self, columns: tuple[int, ...], max_rows: int | None = None) -> Iterator[Batch]:
         """Read all rows, as often as wanted unless they come from a stream.
@@ -109,14 +112,16 @@ class FileTable:
         """
         self._check_usable(columns)
         codes = self._missing_codes(columns)
+        first = 0
         integers = frozenset(column.position for column in self.columns if column.integer)
         for index, source in enumerate(self.sources):
-            for whole in source.batches(columns):
-                whole.check_not_infinite(self.names)
+            for batch in source.batches(columns):
+                batch.check_not_infinite(self.names)
                 if codes.size:
-                    whole.values[(whole.values[:, :, None] == codes).any(axis=2)] = np.nan
-                done = (index + whole.done) / len(self.sources)
-                yield from replace(whole, done=done, integers=integers).parts(max_rows)
+                    batch.values[(batch.values[:, :, None] == codes).any(axis=2)] = np.nan
+                done = (index + batch.done) / len(self.sources)
+                yield from replace(batch, first=first, done=done, integers=integers).parts(max_rows)
+                first += len(batch)
 
     def _missing_codes(self, columns: tuple[int, ...]) -> NDArray[np.float64]:
         """Return numbers that stand for missing values, columns x codes; NaN where a column has none."""
@@ -127,12 +132,11 @@ class FileTable:
         return found[:, ~np.isnan(found).all(axis=0)]
 
     def _check_usable(self, columns: tuple[int, ...]) -> None:
-        wrong = [self.columns[column] for column in columns if not self.columns[column].usable]
+        wrong = [self.columns[column] for column in columns if not self.columns[column].numeric]
         if wrong:
-            listed = _listed([f"{column.name!r} ({column.reason})" for column in wrong])
             raise InputError(
-                f"{self.label}: {len(wrong)} of {len(columns)} chosen columns do not hold numbers: {listed}. Keep them "
-                "out with --passthrough."
+                f"{self.label}: {len(wrong)} of {len(columns)} chosen columns do not hold numbers: {_reasons(wrong)}. "
+                "Keep them out with --passthrough."
             )
 
 
@@ -146,8 +150,7 @@ class ColumnChoice:
     @property
     def note(self) -> str:
         """One line that names the columns passed through, empty if there are none."""
-        listed = _listed([f"{column.name!r} ({column.reason})" for column in self.passed])
-        return f"passed through: {listed}" if self.passed else ""
+        return f"passed through: {_reasons(self.passed)}" if self.passed else ""
 
 
 def choose_columns(table: FileTable, wanted: Sequence[str] = (), unwanted: Sequence[str] = ()) -> ColumnChoice:
@@ -158,12 +161,15 @@ def choose_columns(table: FileTable, wanted: Sequence[str] = (), unwanted: Seque
     passed = tuple(table.columns[position] for position in asked if table.columns[position].kind != "number")
     left = tuple(position for position in asked if table.columns[position].kind == "number")
     if not left:
-        listed = _listed([f"{column.name!r} ({column.reason})" for column in passed])
         raise InputError(
-            f"{table.label} has no column of numbers to look at: {listed}. Choose columns with --columns, or give "
-            "--delimiter or --decimal if cells are cut or read wrongly."
+            f"{table.label} has no column of numbers to look at: {_reasons(passed)}. Choose columns with --columns, or "
+            "give --delimiter or --decimal if cells are cut or read wrongly."
         )
     return ColumnChoice(left, passed)
+
+
+def _reasons(columns: Sequence[Column]) -> str:
+    return shortened([f"{column.name!r} ({column.reason})" for column in columns], most=20)
 
 
 def match_columns(names: tuple[str, ...], wanted: Sequence[str] = (), unwanted: Sequence[str] = ()) -> tuple[int, ...]:
@@ -178,9 +184,9 @@ def match_columns(names: tuple[str, ...], wanted: Sequence[str] = (), unwanted: 
     """
     unknown = [pattern for pattern in (*wanted, *unwanted) if not any_matches(names, pattern)]
     if unknown:
-        known = ", ".join(names[:_NAMES_SHOWN]) + " ..." * (len(names) > _NAMES_SHOWN)
         raise ColumnsError(
-            f"No column is called {' or '.join(map(repr, unknown))} or matches it; there are {known}. Correct the name."
+            f"No column is called {' or '.join(map(repr, unknown))} or matches it; there are {shortened(names)}. "
+            "Correct the name."
         )
     chosen = tuple(
         position
@@ -198,7 +204,7 @@ def any_matches(names: Sequence[str], *patterns: str) -> bool:
 
 
 def describe_missing(names: Sequence[str], n_missing: NDArray[np.int64], n_rows: int) -> str:
-    """Name the columns that are to blame if hardly a row is complete, by how many values each of them lacks.
+    """Name the columns that lack most values, for tables in which hardly a row is complete.
 
     Examples
     --------
@@ -207,13 +213,13 @@ def describe_missing(names: Sequence[str], n_missing: NDArray[np.int64], n_rows:
     """
     order = np.argsort(-n_missing, kind="stable")
     worst = [column for column in order if n_missing[column] * 2 > n_rows] or [int(order[0])]
-    return _listed(
+    return shortened(
         [f"{names[column]!r} is empty in {n_missing[column] / max(1, n_rows):.0%} of the rows" for column in worst]
     )
 
 
 def open_table(paths: Sequence[str], options: ReadOptions | None = None, *, reread: bool = False) -> FileTable:
-    """Open files, folders of Parquet files, or ``-`` for standard input, as one table; only beginnings are read.
+    """Open files, folders of Parquet files, or ``-`` for standard input, as one table; only samples are read.
 
     Standard input can be read more than once if ``reread`` keeps it in a temporary file.
     """
@@ -223,7 +229,7 @@ def open_table(paths: Sequence[str], options: ReadOptions | None = None, *, rere
     first = sources[0]
     doubled = [name for name, count in Counter(first.names).items() if count > 1]
     if doubled:
-        raise ColumnsError(f"{first.label} has several columns named {_listed([*map(repr, doubled)])}. Rename them.")
+        raise ColumnsError(f"{first.label} has several columns named {shortened([*map(repr, doubled)])}. Rename them.")
     for source in sources[1:]:
         if source.names != first.names:
             difference = columns_difference(first.names, source.names).replace("\n", "; ")
@@ -274,7 +280,13 @@ def _kept_input() -> Callable[[], BinaryIO]:
 
 
 def open_writer(
-    path: str, file: BinaryIO, *, like: FileTable | None = None, named: bool = True, delimiter: str | None = None
+    path: str,
+    file: BinaryIO,
+    *,
+    like: FileTable | None = None,
+    named: bool = True,
+    delimiter: str | None = None,
+    keep_integers: bool = True,
 ) -> Writer:
     """Return a writer of the format that the path tells, into a file that the caller closes.
 
@@ -293,7 +305,7 @@ def open_writer(
         return CsvWriter(file, kind.compression, delimiter, names if header is None else header)
     if kind.family in ("parquet", "feather"):
         schema = first.schema if isinstance(first, ArrowFile) else None
-        return ArrowWriter(file, kind.family, Path(path).absolute().parent, schema)
+        return ArrowWriter(file, kind.family, Path(path).absolute().parent, schema, keep_integers=keep_integers)
     return NpyWriter(file) if kind.family == "npy" else NpzWriter(file)
 
 
@@ -302,7 +314,3 @@ def write_columns(path: str, file: BinaryIO, columns: Mapping[str, Any]) -> None
     writer = open_writer(path, file)
     writer.write_table(pa.table(dict(columns)))
     writer.close()
-
-
-def _listed(items: Sequence[str]) -> str:
-    return ", ".join(items[:_NAMES_SHOWN]) + f" and {len(items) - _NAMES_SHOWN} more" * (len(items) > _NAMES_SHOWN)

@@ -207,24 +207,25 @@ def _bounds(ordered: Floats, count: Integers, low: Floats, high: Floats, width: 
 
 
 def _lattice_steps(ordered: Floats, count: Integers) -> Floats:
-    """Coarsest decimal step on which all values of each column lie, or the step of equal distances; 0 where none."""
+    """Step of the lattice on which all values of each column lie; 0 where none."""
     steps = np.zeros(len(ordered))
     for j in np.flatnonzero(count >= FEWEST_FOR_LATTICE):
-        found = ordered[j, : count[j]]
-        largest = max(abs(found[0]), abs(found[-1]))
-        if found[0] == found[-1] or largest > 1e15:
-            continue
-        probe = found[:: max(1, count[j] // FEWEST_FOR_LATTICE)]
-        for step in (*DECIMAL_STEPS, _equal_distance(found)):
-            if (
-                step > 0
-                and largest / step <= FINEST_LATTICE
-                and not _off(probe / step).any()
-                and not _off(found / step).any()
-            ):
-                steps[j] = step
-                break
+        if ordered[j, 0] < ordered[j, count[j] - 1]:
+            steps[j] = _lattice_step(ordered[j, : count[j]])
     return steps
+
+
+def _lattice_step(ordered: Floats) -> float:
+    """Coarsest decimal step, or the smallest distance of two values where that is much coarser (sixteenths)."""
+    finest = max(abs(ordered[0]), abs(ordered[-1])) / FINEST_LATTICE
+    probe = ordered[:: len(ordered) // FEWEST_FOR_LATTICE]
+
+    def fits(step: float) -> bool:
+        return step >= finest and not _off(probe / step).any() and not _off(ordered / step).any()
+
+    decimal = next((step for step in DECIMAL_STEPS if fits(step)), 0.0)
+    distance = _equal_distance(ordered)
+    return distance if distance > 10 * decimal and fits(distance) else decimal
 
 
 def _equal_distance(ordered: Floats) -> float:

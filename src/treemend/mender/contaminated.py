@@ -1,8 +1,8 @@
 """A reference that is not all clean: its corrupted cells are found in rounds, and count as missing in the next one.
 
 Corrupted rows do harm in two ways: they widen what counts as usual, and they push the threshold up, for it is a
-quantile of the reference rows' own statistics. So the law of clean rows' evidence is read off the middle of the rows, where
-corrupted ones have little influence: a Pareto law through the 30 % and the 60 % quantile of the rows not rejected.
+quantile of the reference rows' own statistics. So the law of clean rows' evidence is read off the middle of the rows,
+where corrupted ones have little influence: a Pareto law through the 30 % and 60 % quantiles of the rows not rejected.
 Rejected are rows by Benjamini and Hochberg's rule against that law, beginning with a generous guess: begun with none,
 the corrupted rows would widen the law that should expose them.
 
@@ -37,6 +37,8 @@ ROUNDS = (0.2, 0.1)
 MOST_ITERATIONS = 20
 # Up to this share of rejected rows a table may as well be clean.
 LEAST_SHARE = 0.05
+# Of the rejected rows so many are taken for clean when the threshold is set.
+LOST_SHARE = 0.25
 LEAST_SLOPE = 1.0
 
 
@@ -64,7 +66,7 @@ def fit_contaminated(
             _, cross_fit = learn_detector(values, layout, seed, n_jobs, learnable=learnable, trusted=~rejected)
             rejected = reject_rows(cross_fit.evidence.values, fdr) & (cross_fit.fold >= 0)
             learnable = _without_corrupted_cells(values, cross_fit, rejected, n_jobs)
-    trusted = ~rejected if rejected.mean() > LEAST_SHARE else np.ones(len(values), dtype=bool)
+    trusted = _trusted_rows(cross_fit, rejected)
     return fit_model(values, layout, learnable=learnable, trusted=trusted, seed=seed, n_jobs=n_jobs)
 
 
@@ -98,6 +100,17 @@ def reject_rows(evidence: Floats, fdr: float) -> Booleans:
         if np.array_equal(before, rejected):
             break
     return rejected
+
+
+def _trusted_rows(cross_fit: CrossFit, rejected: Booleans) -> Booleans:
+    """Return the rows that set the threshold: all but the rejected, of which the least odd ones may well be clean."""
+    if rejected.mean() <= LEAST_SHARE:
+        return np.ones(len(rejected), dtype=bool)
+    trusted = ~rejected
+    numbers = np.flatnonzero(rejected)
+    least_odd = numbers[np.argsort(cross_fit.evidence.statistic[numbers], kind="stable")]
+    trusted[least_odd[: round(LOST_SHARE * len(numbers))]] = True
+    return trusted
 
 
 def _one_scale(evidence: Floats, usual: Booleans) -> Floats:

@@ -39,6 +39,8 @@ MOST_PRODUCTS = 1 << 19
 MOST_PRODUCTS_INCOMPLETE = 1 << 18
 FEWEST_TO_CHOOSE = 3
 MOST_TO_CHOOSE = 3_000
+# With fewer rows than this, each third is left out in turn.
+FEW_ROWS = 500
 MOST_INCOMPLETE_TO_CHOOSE = 1_000
 # Rounds of EM after clustering. More raise the likelihood of the rows learnt from, hardly that of others.
 ROUNDS = 2
@@ -115,7 +117,10 @@ def learn_density(rows: Floats, shape: Shape, seed: int) -> Density:
 
 
 def choose_shape(rows: Floats, seed: int) -> Shape:
-    """Choose the shape with the highest likelihood of a third of the rows, learnt on the others."""
+    """Choose the shape with the highest likelihood of a third of the rows, learnt on the others.
+
+    Components are added as long as that helps; shrinkages are climbed, not all tried.
+    """
     n, d = rows.shape
     if n < FEWEST_TO_CHOOSE:
         return Shape(1, SHRINKAGES[-1])
@@ -123,15 +128,19 @@ def choose_shape(rows: Floats, seed: int) -> Shape:
     most_rows = MOST_TO_CHOOSE if complete else MOST_INCOMPLETE_TO_CHOOSE
     most_products = MOST_PRODUCTS if complete else MOST_PRODUCTS_INCOMPLETE
     places = np.random.default_rng(seed).permutation(n)[:most_rows]
-    judging, learning = rows[places[::3]], rows[np.delete(places, np.s_[::3])]
-    filled = _roughly_filled(learning)
+    thirds = [places[i::3] for i in range(3 if n <= FEW_ROWS else 1)]
+    splits = [(rows[np.setdiff1d(places, third)], rows[third]) for third in thirds]
+    filled = [_roughly_filled(learning) for learning, _ in splits]
     best, best_value = Shape(1, SHRINKAGES[-1]), -math.inf
     for n_components in COMPONENTS:
         if n_components > 1 and (n < ROWS_PER_COMPONENT * n_components or n_components * d * d > most_products):
             break
         start = Shape(n_components, min(best.shrinkage, 0.2), PRIOR_ROWS[0])
-        moments = _learn_moments(learning, filled, start, seed)
-        chosen, value = _choose_shrinkage(moments, start, best.shrinkage, judging)
+        judges = [
+            _Judge(_learn_moments(learning, rough, start, seed), judging)
+            for (learning, judging), rough in zip(splits, filled, strict=True)
+        ]
+        chosen, value = _choose_shrinkage(judges, start, best.shrinkage)
         if value > best_value:
             best, best_value = chosen, value
         elif n_components > COMPONENTS[1]:
@@ -195,18 +204,38 @@ def _between_coordinates(rows: Floats, other: Floats) -> tuple[Floats, Floats]:
     return y_mean - factor * x_mean, factor
 
 
-def _choose_shrinkage(moments: Moments, start: Shape, guess: float, judging: Floats) -> tuple[Shape, float]:
+class _Judge:
+    """Likelihood of left-out rows, by shapes that differ in all but the number of components."""
+
+    def __init__(self, moments: Moments, rows: Floats) -> None:
+        self.moments = moments
+        self.rows = rows
+        self.observed = (rows.shape[1] - np.isnan(rows).sum(axis=1))[:, None]
+        self.likely: Booleans | None = None
+
+    def mean_log_density(self, shape: Shape) -> Floats:
+        """Return the mean log density of the rows for each of `SCALES`."""
+        level, form = _expect(_density(self.moments, shape), self.rows, self.likely)
+        self.likely = _likely(level)
+        half = 0.5 * (TAIL + self.observed)
+        level = level + half * np.log1p(form / TAIL)
+        found = [
+            logsumexp(level - 0.5 * self.observed * math.log(scale) - half * np.log1p(form / (TAIL * scale)), axis=1)
+            for scale in SCALES
+        ]
+        return np.asarray(np.mean(found, axis=1))
+
+
+def _choose_shrinkage(judges: list[_Judge], start: Shape, guess: float) -> tuple[Shape, float]:
     """Climb to the best shrinkage from a guess, then try the other weights of the pooled covariance."""
-    tried: dict[Shape, tuple[Shape, float]] = {}
-    likely: Booleans | None = None
+    tried: dict[tuple[float, float], tuple[float, float]] = {}
 
     def judge(shrinkage: float, prior_rows: float) -> float:
-        nonlocal likely
-        shape = Shape(start.n_components, shrinkage, prior_rows)
-        if shape not in tried:
-            scaled, value, likely = _judge_scales(moments, shape, judging, likely)
-            tried[shape] = scaled, value
-        return tried[shape][1]
+        if (shrinkage, prior_rows) not in tried:
+            shape = Shape(start.n_components, shrinkage, prior_rows)
+            value = np.sum([each.mean_log_density(shape) for each in judges], axis=0) / len(judges)
+            tried[shrinkage, prior_rows] = float(value.max()), SCALES[int(value.argmax())]
+        return tried[shrinkage, prior_rows][0]
 
     at = SHRINKAGES.index(guess)
     for step in (-1, 1):
@@ -217,25 +246,8 @@ def _choose_shrinkage(moments: Moments, start: Shape, guess: float, judging: Flo
     if start.n_components > 1:
         for prior_rows in PRIOR_ROWS[1:]:
             judge(SHRINKAGES[at], prior_rows)
-    return max(tried.values(), key=lambda found: found[1])
-
-
-def _judge_scales(
-    moments: Moments, shape: Shape, judging: Floats, likely: Booleans | None
-) -> tuple[Shape, float, Booleans]:
-    """Return the shape with the best scale of its covariances, the rows' mean log density, and likely components."""
-    level, form = _expect(_density(moments, shape), judging, likely)
-    likely = _likely(level)
-    observed = (judging.shape[1] - np.isnan(judging).sum(axis=1))[:, None]
-    half = 0.5 * (TAIL + observed)
-    level = level + half * np.log1p(form / TAIL)
-    best, best_value = shape, -math.inf
-    for scale in SCALES:
-        scaled = level - 0.5 * observed * math.log(scale) - half * np.log1p(form / (TAIL * scale))
-        value = float(logsumexp(scaled, axis=1).mean())
-        if value > best_value:
-            best, best_value = replace(shape, scale=scale), value
-    return best, best_value, likely
+    (shrinkage, prior_rows), (value, scale) = max(tried.items(), key=lambda found: found[1][0])
+    return Shape(start.n_components, shrinkage, prior_rows, scale), value
 
 
 def _learn_moments(rows: Floats, filled: Floats, shape: Shape, seed: int) -> Moments:

@@ -280,7 +280,7 @@ def find_sets(
         block = np.ix_(members, place)
         starts = np.concatenate([evidence.windows[members], evidence.stuck[members][:, None]], axis=1)[:, :, place]
         tried = starts_to_try(leading[members], starts)
-        labels, odds = search_rows(
+        labels, odds, gain = search_rows(
             scan,
             set_rules(scan, detector.prices.run, detector.prices.extra),
             np.ascontiguousarray(rows[block]),
@@ -289,7 +289,7 @@ def find_sets(
             tried,
             n_jobs,
         )
-        unusual = is_unusual(detector.rarity, mixture_arrays(scan), np.ascontiguousarray(rows[block]), labels, odds)
+        unusual = is_unusual(detector.rarity, mixture_arrays(scan), np.ascontiguousarray(rows[block]), labels, gain)
         found.log_odds[members] = odds
         found.unusual[members] = unusual
         labels[unusual] = -1
@@ -316,14 +316,16 @@ def search_rows(
     starts: Booleans,
     tried: Booleans,
     n_jobs: int | None,
-) -> tuple[Labels, Floats]:
-    """Return the labels (n, d) and log odds (n,) of the best set of each row."""
+) -> tuple[Labels, Floats, Floats]:
+    """Return the labels (n, d), log odds (n,) and log odds before the prior (n,) of the best set of each row."""
     n, d = rows.shape
-    labels, odds = np.full((n, d), -1, np.int8), np.zeros(n)
+    labels, odds, gain = np.full((n, d), -1, np.int8), np.zeros(n), np.zeros(n)
     mix, begin = mixture_arrays(scan), np.ascontiguousarray(starts).astype(np.int8)
 
     def task(part: slice) -> None:
-        _find_rows(mix, rules, rows[part], log_slope[part], begin[part], tried[part], labels[part], odds[part])
+        _find_rows(
+            mix, rules, rows[part], log_slope[part], begin[part], tried[part], labels[part], odds[part], gain[part]
+        )
 
     for_chunks(task, n, 10 * d**3, n_jobs)
-    return labels, odds
+    return labels, odds, gain

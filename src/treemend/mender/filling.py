@@ -22,7 +22,8 @@ from treemend.mender.conditional import (
     reduce_gaps,
     split_cells,
 )
-from treemend.mender.density import Density, density_constants
+from treemend.mender.density import Density, density_constants, make_density
+from treemend.mender.spread import Spread, describe_gaps
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -34,6 +35,8 @@ FAR_BEHIND = 14.0
 # Variances count up to this many squared warp scales where a mean is taken back through the warp: beyond, the sinh of a
 # tail that nobody has seen would dominate it.
 MOST_VARIANCE = 1.0
+# Gaps less scattered than this (see `describe_gaps`) are stretches.
+SCATTERED = 0.5
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,104 @@ class Conditional:
     deviation: Floats
     mode: Floats
     draws: Floats
+
+    def replace_rows(self, places: Integers, other: "Conditional") -> None:
+        """Replace the laws of some rows."""
+        for mine, its in zip(
+            (self.mean, self.variance, self.centre, self.deviation, self.mode),
+            (other.mean, other.variance, other.centre, other.deviation, other.mode),
+            strict=True,
+        ):
+            mine[places] = its
+        self.draws[:, places] = other.draws
+
+
+def fill(
+    density: Density,
+    columns: Columns,
+    values: Floats,
+    gaps: Booleans | None = None,
+    *,
+    softened: Density | None = None,
+    spread: Spread | None = None,
+    imputation: Imputation = "mean",
+    n_draws: int = 0,
+    seed: int = 0,
+    on_lattice: bool = False,
+) -> Filled:
+    """Fill what is missing or to be replaced, given the other cells of each row.
+
+    Parameters
+    ----------
+    density : Density
+        In the coordinates of ``columns``.
+    columns : Columns
+    values : (n, d)
+        User's units and column order; NaN where missing.
+    gaps : (n, d) bool, optional
+        Cells to be replaced, beside the missing ones. What stands there is not used.
+    softened : Density, optional
+        `soften` of the density, for rows whose gaps are stretches rather than scattered cells.
+    spread : Spread, optional
+        Calibration of the standard deviations and of the draws.
+    imputation : {"mean", "mode", "draw"}
+        Conditional mean of the mixture; conditional mean of the likeliest component, which is feasible where a mean
+        between two clusters is not; one draw.
+    n_draws, seed : int
+        How many draws; they depend on the seed and the row alone.
+    on_lattice : bool
+        Whether what is filled into a lattice column is rounded to its lattice.
+    """
+    missing: Booleans = np.isnan(values)
+    gaps = missing if gaps is None else np.asarray(gaps | missing)
+    affected = np.flatnonzero(gaps.any(axis=1))
+    found, deviation = values.copy(), np.zeros(values.shape)
+    empty: Booleans = np.all(gaps, axis=1, keepdims=True)
+    draws = np.repeat(values[None], n_draws, axis=0) if n_draws else None
+    if not len(affected):
+        return Filled(found, deviation, draws)
+    holes = gaps[affected]
+    known = np.where(holes, np.nan, values[affected])
+    rows = columns.to_rows(known)[0]
+    n_drawn = max(n_draws, int(imputation == "draw"))
+    in_layout = holes[:, columns.order]
+    law = conditional(density, columns.scale, rows, n_drawn, seed)
+    if softened is not None:
+        stretches = np.flatnonzero(describe_gaps(in_layout)[1] < SCATTERED)
+        law.replace_rows(stretches, conditional(softened, columns.scale, rows[stretches], n_drawn, seed))
+    one, many = (1.0, 1.0) if spread is None else spread.factors(in_layout)
+    drawn = law.centre + many * (law.draws - law.centre)
+
+    def put_back(filled: Floats) -> Floats:
+        return np.where(holes, columns.to_values(filled, on_lattice=on_lattice), known)
+
+    if imputation == "draw":
+        found[affected] = put_back(drawn[0])
+    elif imputation == "mode":
+        found[affected] = put_back(law.mode)
+    else:
+        found[affected] = put_back(columns.scale * np.arcsinh(law.mean))
+    deviation[np.ix_(affected, columns.order)] = one * np.sqrt(law.variance) * columns.scale * columns.width
+    if spread is not None:
+        deviation = np.where(empty, spread.empty, deviation)
+    if draws is not None:
+        for draw, filled in zip(draws, drawn, strict=True):
+            draw[affected] = put_back(filled)
+    return Filled(found, deviation, draws)
+
+
+def soften(density: Density, share: float) -> Density:
+    """Return the density with its correlations reduced by a share.
+
+    The likelihood of rows decides how a cell follows from its neighbours. Over a stretch only distant cells are left,
+    and where rows are few they seem to say more than they do.
+    """
+    if share == 0.0:
+        return density
+    covariance = (1 - share) * density.covariance
+    diagonal = np.arange(covariance.shape[1])
+    covariance[:, diagonal, diagonal] = density.covariance[:, diagonal, diagonal]
+    return make_density(density.centre, covariance, density.log_weight)
 
 
 def conditional(density: Density, scale: Floats, rows: Floats, n_draws: int = 0, seed: int = 0) -> Conditional:
@@ -170,35 +271,16 @@ def _fill(  # noqa: C901, PLR0912, PLR0915
         m = d - n
         if m == 0:
             continue
-        for k in range(n_components):
-            q, half = condition(
-                rows[i],
-                centres[k],
-                covariance[k],
-                precision[k],
-                log_det[k],
-                seen,
-                n,
-                gaps,
-                factor,
-                solved,
-                column,
-                expected[k],
-            )
-            form[k] = q
-            level[k] = log_weight[k] + constants[n] + half - 0.5 * (tail + n) * math.log1p(q / tail)
-        best = level.argmax()
-        top = level[best]
-        total = 0.0
-        for k in range(n_components):
-            level[k] = math.exp(level[k] - top) if level[k] > top - FAR_BEHIND else 0.0
-            total += level[k]
-        for k in range(n_components):
-            share = level[k] / total
-            if share == 0.0:
+        best = 0
+        # Each component twice: how likely it is, then what it says of the gaps (one call site compiles faster).
+        for turn in range(2 * n_components):
+            k = turn % n_components
+            if turn == n_components:
+                best = _to_shares(level)
+            if turn >= n_components and level[k] == 0.0:
                 continue
-            if n_components > 1:
-                condition(
+            if turn < n_components or n_components > 1:
+                q, half = condition(
                     rows[i],
                     centres[k],
                     covariance[k],
@@ -212,6 +294,11 @@ def _fill(  # noqa: C901, PLR0912, PLR0915
                     column,
                     expected[k],
                 )
+                form[k] = q
+            if turn < n_components:
+                level[k] = log_weight[k] + constants[n] + half - 0.5 * (tail + n) * math.log1p(form[k] / tail)
+                continue
+            share = level[k]
             reduce_gaps(covariance[k], seen, n, gaps, m, factor, reduced)
             gap_variances(covariance[k], n, gaps, m, reduced, variances)
             # Covariance of a Student vector with tail + n degrees of freedom.
@@ -231,9 +318,7 @@ def _fill(  # noqa: C901, PLR0912, PLR0915
                 variance[i, j] += share * 0.5 * ((t * t + c * c) * grown * grown - 1.0)
             if n_draws == 0:
                 continue
-            low = 0.0
-            for b in range(k):
-                low += level[b] / total
+            low = level[:k].sum()
             prepared = False
             for r in range(n_draws):
                 if not (low <= uniform[i, r] < low + share or (uniform[i, r] >= low + share and _last(level, k))):
@@ -261,29 +346,20 @@ def _fill(  # noqa: C901, PLR0912, PLR0915
 
 
 @kernel
+def _to_shares(level: Floats) -> int:
+    """Replace log densities by shares, 0 for components far behind; return the likeliest."""
+    best = level.argmax()
+    top = level[best]
+    total = 0.0
+    for k in range(len(level)):
+        level[k] = math.exp(level[k] - top) if level[k] > top - FAR_BEHIND else 0.0
+        total += level[k]
+    for k in range(len(level)):
+        level[k] /= total
+    return int(best)
+
+
+@kernel
 def _last(level: Floats, k: int) -> bool:
     """Whether no later component counts."""
     return not (level[k + 1 :] > 0.0).any()
-
-
-def fill(
-    density: Density, columns: Columns, values: Floats, gaps: Booleans, imputation: Imputation, n_draws: int, seed: int
-) -> Filled:
-    """Interim."""
-    rows = columns.to_rows(np.where(gaps, np.nan, values))[0]
-    law = conditional(density, columns.scale, rows, max(n_draws, imputation == "draw"), seed)
-    place = np.isnan(rows)
-
-    def back(coordinate):
-        return columns.to_values(np.where(place, coordinate, rows))
-
-    if imputation == "mode":
-        out = back(law.mode)
-    elif imputation == "draw":
-        out = back(law.draws[0])
-    else:
-        out = back(columns.scale * np.arcsinh(law.mean))
-    spread = np.empty_like(rows)
-    spread[:, columns.order] = columns.width * columns.scale * np.sqrt(law.variance)
-    draws = np.array([back(draw) for draw in law.draws[:n_draws]]).reshape(n_draws, *rows.shape)
-    return Filled(out, spread, draws)

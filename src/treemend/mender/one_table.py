@@ -4,6 +4,8 @@ from typing import Any
 
 from treemend.mender.estimator import Mender
 from treemend.result import Result
+from treemend.sampling import sample_rows
+from treemend.tables import count_rows, take_rows
 
 __all__ = ["MOST_REFERENCE_ROWS", "mend"]
 
@@ -43,4 +45,8 @@ def mend(table: Any, *, fdr: float | None = None, n_draws: int = 0, **parameters
     (30, True)
     """
     mender = Mender(**{"contaminated": True, **parameters})
-    return mender.fit_mend(table, fdr=fdr, n_draws=n_draws)
+    n_rows = count_rows(table)
+    if n_rows <= MOST_REFERENCE_ROWS:
+        return mender.fit_mend(table, fdr=fdr, n_draws=n_draws)
+    sample = take_rows(table, sample_rows(n_rows, MOST_REFERENCE_ROWS))
+    return mender.fit(sample).mend(table, fdr=fdr, n_draws=n_draws, on_drift="repair")

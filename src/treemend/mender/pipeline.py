@@ -135,11 +135,20 @@ def mend_rows(
         mended.mask[:], mended.kinds[:] = False, -1
     gaps = mended.mask | np.isnan(values)
     for chunk in _chunks(np.flatnonzero(gaps.any(axis=1)), values.shape[1]):
-        filled = fill(model.detector.density, model.detector.columns, values[chunk], gaps[chunk], imputation, n_draws, seed)
+        filled = fill(
+            model.detector.density,
+            model.detector.columns,
+            values[chunk],
+            gaps[chunk],
+            imputation=imputation,
+            n_draws=n_draws,
+            seed=seed,
+        )
         inside = gaps[chunk]
         mended.values[chunk] = np.where(inside, filled.values, np.nan)
         mended.spread[chunk] = np.where(inside, filled.spread, np.nan)
-        mended.draws[:, chunk] = np.where(inside, filled.draws, np.nan)
+        if filled.draws is not None:
+            mended.draws[:, chunk] = np.where(inside, filled.draws, np.nan)
     return Mended(**{**vars(mended), "notes": notes})
 
 

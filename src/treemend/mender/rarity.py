@@ -1,7 +1,7 @@
 """Repaired, or unusual and left alone.
 
-A declared row is repaired only if its set covers at most `MOST_COVERED` of its cells, what is left of it is ordinary,
-and no move of the whole row explains it better. Otherwise the row is odd as a whole, or beyond what its rest can
+A declared row is repaired only if what its set leaves of it is ordinary (the more so the less is left), and no move of
+the whole row explains it better. Otherwise the row is odd as a whole, or beyond what its rest can
 explain: it is flagged and not changed.
 """
 
@@ -21,9 +21,9 @@ Integers = NDArray[np.int64]
 Labels = NDArray[np.int8]
 Booleans = NDArray[np.bool_]
 
-MOST_COVERED = 0.6
-# The rest of a row is ordinary if at least this share of clean rests is as odd.
-ORDINARY = 0.01
+# The rest of a row is ordinary if at least this share of clean rests is as odd; where a set covers most of its row, the
+# rest must look like a typical one.
+ORDINARY, TYPICAL, MOST_COVERED = 0.01, 0.25, 0.6
 # A move of the whole row costs this many nats, and must be worth so many more to count.
 MOVE_PRICE, LEAST_MOVE = 1.5, 3.0
 MOVE_STEPS = 20
@@ -59,7 +59,7 @@ def rest_scores(mix: Mixture, rows: Floats, out: Booleans) -> Floats:
     return np.asarray(fisher.logsf(form / kept, kept, mix.tail))
 
 
-def is_unusual(rarity: Rarity, mix: Mixture, rows: Floats, labels: Labels, log_odds: Floats) -> Booleans:
+def is_unusual(rarity: Rarity, mix: Mixture, rows: Floats, labels: Labels, evidence: Floats) -> Booleans:
     """Tell which declared rows are left alone.
 
     Parameters
@@ -69,17 +69,17 @@ def is_unusual(rarity: Rarity, mix: Mixture, rows: Floats, labels: Labels, log_o
         As for `rest_scores`.
     labels : (n, d) int8
         Kinds of the cells of the sets found, -1 elsewhere.
-    log_odds : (n,)
-        Of the sets.
+    evidence : (n,)
+        Log odds of the sets before the prior.
     """
     out = labels >= 0
     covered = out.mean(axis=1) > MOST_COVERED
-    level = max(ORDINARY, 1 / (len(rarity.rest_scores) + 1))
+    level = np.where(covered, TYPICAL, max(ORDINARY, 1 / (len(rarity.rest_scores) + 1)))
     odd = rarity.p_values(rest_scores(mix, rows, out)) < level
     gain = np.empty(len(rows))
     _move_gains(mix, rows, gain)
-    moved = (gain > log_odds) & (gain > LEAST_MOVE) & ~(labels == STUCK).any(axis=1)
-    return np.asarray(covered | odd | moved | ~out.any(axis=1))
+    moved = (gain > evidence) & (gain > LEAST_MOVE) & ~(labels == STUCK).any(axis=1)
+    return np.asarray(odd | moved | ~out.any(axis=1))
 
 
 @kernel

@@ -546,8 +546,9 @@ def _find_rows(
     tried: Booleans,
     labels: Labels,
     odds: Floats,
+    evidence: Floats,
 ) -> None:
-    """Fill the labels (n, d) and log odds (n,) of the best set of each row.
+    """Fill the labels (n, d), log odds (n,) and log odds before the prior (n,) of the best set of each row.
 
     ``starts`` (n, 4, d) marks the cells to begin with for each kind; ``tried`` (n, 5) says which starts are tried.
     """
@@ -580,7 +581,8 @@ def _find_rows(
             state = _start_state(mix, chosen, r, q, matrices)
             value = search(some, rules, state, away[chosen], u[i], whole, kind, cells, m, space, found)
             if value > odds[i]:
-                odds[i] = value
+                n_out, runs = count_runs(found, rules.joined, -1)
+                odds[i], evidence[i] = value, value - rules.prior[n_out, runs]
                 labels[i] = found
 
 

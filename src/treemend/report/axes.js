@@ -23,8 +23,8 @@ function titleOf(record, index) {
   const short = options[index].querySelector(".name").textContent;
   return document.querySelector(".shared") ? short[0].toUpperCase() + short.slice(1) : `Row ${rowName(record)}`;
 }
-const whole = (count) => count.toLocaleString("en");
-const many = (count, word) => `${whole(count)} ${word}${count === 1 ? "" : "s"}`;
+const integer = (count) => count.toLocaleString("en");
+const counted = (count, word) => `${integer(count)} ${word}${count === 1 ? "" : "s"}`;
 const number = (value) => {
   if (value === null || value === undefined) return "–";
   const size = Math.abs(value);

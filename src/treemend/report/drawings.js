@@ -27,14 +27,14 @@ function drawMap() {
   context.putImageData(image, 0, 0);
   const height = Math.max(250, Math.min(state.printing ? 320 : 480, 150 + found.length * 5)), hits = 52;
   const x = [-0.5, totals.columns - 0.5], y = [totals.rows - 0.5, -0.5];
-  const chart = frame(box, { height, x, y, yTicks: niceTicks(0, totals.rows - 1, 6).filter(Number.isInteger), yLabel: whole, yTitle: "row", top: hits + 10 });
+  const chart = frame(box, { height, x, y, yTicks: niceTicks(0, totals.rows - 1, 6).filter(Number.isInteger), yLabel: integer, yTitle: "row", top: hits + 10 });
   const { X, Y } = chart;
   chart.inside(make("image", { class: "heat", href: canvas.toDataURL(), preserveAspectRatio: "none", x: X(-0.5), y: Y(-0.5),
     width: X(canvas.width * wide - 0.5) - X(-0.5), height: Y(canvas.height * tall - 0.5) - Y(-0.5) }));
   const most = greatest(columns.corrupted) || 1, rise = (count) => hits - (hits - 12) * (count / most);
   const steps = places.map((place, i) => `V${rise(columns.corrupted[i])}H${X(i + 1 < places.length ? places[i + 1] - 0.5 : totals.columns - 0.5)}`);
   chart.svg.append(make("path", { class: "hits", d: `M${X(-0.5)} ${hits}${steps.join("")}V${hits}Z` }),
-    make("text", { x: chart.left - 6, y: 16, "text-anchor": "end" }, whole(most)));
+    make("text", { x: chart.left - 6, y: 16, "text-anchor": "end" }, integer(most)));
   const cellAt = (event) => {
     const [px, py] = point(chart, event);
     if (px < chart.left || px > chart.right || py > chart.bottom) return null;
@@ -46,9 +46,9 @@ function drawMap() {
     const at = cellAt(event);
     if (!at) return hideTip();
     const [line, cell] = at, start = cell * wide, stop = Math.min(start + wide, totals.columns);
-    if (line < 0) return showTip(event, `${span(start, stop)}\n${DONE} in ${many(columns.corrupted[indexFrom(start)], "row")}`);
+    if (line < 0) return showTip(event, `${span(start, stop)}\n${DONE} in ${counted(columns.corrupted[indexFrom(start)], "row")}`);
     const first = line * tall, last = Math.min(first + tall, totals.rows) - 1;
-    const parts = [first === last ? `row ${whole(first)}` : `rows ${whole(first)} to ${whole(last)}`, span(start, stop), `${DONE}: ${percent(found[line][cell])}`];
+    const parts = [first === last ? `row ${integer(first)}` : `rows ${integer(first)} to ${integer(last)}`, span(start, stop), `${DONE}: ${percent(found[line][cell])}`];
     if (gaps && gaps[line][cell]) parts.push(`missing: ${percent(gaps[line][cell])}`);
     showTip(event, parts.join("\n"));
   });
@@ -59,12 +59,12 @@ function drawMap() {
     const first = at[0] * tall, start = at[1] * wide;
     const near = rows.map((record, index) => [record, index]).filter(([record]) => record.row >= first && record.row < first + tall);
     const hit = near.find(([record]) => covers(record, start, start + wide)) || near[0];
-    if (!hit) byId("map-hint").textContent = `No row of ${whole(first)} to ${whole(Math.min(first + tall, totals.rows) - 1)} is among those listed with all values.`;
+    if (!hit) byId("map-hint").textContent = `No row of ${integer(first)} to ${integer(Math.min(first + tall, totals.rows) - 1)} is among those listed with all values.`;
     else { showGroup("all"); choose(hit[1]); byId("chosen").scrollIntoView(); }
   });
   const single = tall * wide === 1;
   mapKey([single ? DONE : `${DONE}: 0 to ${percent(top)} of the values`, single ? "swatch corrupted" : "ramp"], ...(gaps ? [[single ? "missing" : "missing, on the same scale", single ? "swatch missing" : "ramp missing"]] : []));
-  box.setAttribute("aria-label", `Map of ${many(totals.rows, "row")} and ${many(totals.columns, "column")}: ${many(totals.corrupted_cells, "value")} ${DONE} in ${many(totals.corrupted_rows, "row")}`);
+  box.setAttribute("aria-label", `Map of ${counted(totals.rows, "row")} and ${counted(totals.columns, "column")}: ${counted(totals.corrupted_cells, "value")} ${DONE} in ${counted(totals.corrupted_rows, "row")}`);
 }
 function mapKey(...items) {
   byId("map-key").replaceChildren(...items.map(([words, kind]) => {
@@ -156,9 +156,9 @@ function drawHits(box) {
   const canvas = paint(html("canvas", ""), heat(byColumn(hits, 0), most, [213, 94, 0]));
   box.classList.add("hits-image");
   box.replaceChildren(canvas);
-  watchPixels(canvas, (own) => own.map((index) => `${columns.names[index]}: ${many(hits[index], "row")}`).join("\n"), (own) => only("", columns.names[own[0]]));
-  mapKey([`hit in 0 to ${many(most, "row")}`, "ramp"]);
-  box.setAttribute("aria-label", `Image of how often each pixel was hit, at most in ${many(most, "row")}`);
+  watchPixels(canvas, (own) => own.map((index) => `${columns.names[index]}: ${counted(hits[index], "row")}`).join("\n"), (own) => only("", columns.names[own[0]]));
+  mapKey([`hit in 0 to ${counted(most, "row")}`, "ramp"]);
+  box.setAttribute("aria-label", `Image of how often each pixel was hit, at most in ${counted(most, "row")}`);
 }
 
 // ---- the values of one row
@@ -329,5 +329,5 @@ function drawTree(record) {
   });
   byId("tree-hint").textContent = "Each bar is a part of the row with its score: the share of reference rows that are at least as far from the others there." +
     (tau === null ? "" : ` Framed parts are anomalous: their score is at most ${number(tau)}.`);
-  byId("tree-chart").setAttribute("aria-label", `Tree of scores of row ${rowName(record)}: ${many(known.filter(anomalous).length, "part")} of ${known.length} anomalous`);
+  byId("tree-chart").setAttribute("aria-label", `Tree of scores of row ${rowName(record)}: ${counted(known.filter(anomalous).length, "part")} of ${known.length} anomalous`);
 }

@@ -45,13 +45,13 @@ def _line(record: dict[str, Any], summary: dict[str, Any]) -> str:
     counts = zip((record["n_corrupted"], record["n_missing"]), done, strict=True)
     what = ["unusual, left alone"] if record["unusual"] else []
     what += [f"{count:,} {word}" for count, word in counts if count]
-    where = (
+    strip = (
         row_strip(record, summary["totals"]["columns"])
         .replace("class='strip'", "width='260' height='12' style='background:#8883;display:block'")
         .replace("class='corrupted'", "fill='#D55E00'")
         .replace("class='missing'", "fill='#56B4E9'")
     )
-    cells = (escape(clip(record["id"], 40)), ", ".join(what), where)
+    cells = (escape(clip(record["id"], 40)), ", ".join(what), "" if summary["grid"] else strip)
     return "<tr>" + "".join(f"<td style='{_CELL}'>{cell}</td>" for cell in cells) + "</tr>"
 
 

@@ -13,8 +13,8 @@ function drawValues(record) {
     line.append(...words.map((word) => html("td", word)));
     return line;
   }));
-  byId("value-more").textContent = record.filled_at.length > MOST_LINES ? `and ${many(record.filled_at.length - MOST_LINES, "value")} more` : "";
-  byId("printed-values").textContent = record.filled_at.length > PRINTED_VALUES ? `The first ${PRINTED_VALUES} of ${many(record.filled_at.length, "value")} are printed.` : "";
+  byId("value-more").textContent = record.filled_at.length > MOST_LINES ? `and ${counted(record.filled_at.length - MOST_LINES, "value")} more` : "";
+  byId("printed-values").textContent = record.filled_at.length > PRINTED_VALUES ? `The first ${PRINTED_VALUES} of ${counted(record.filled_at.length, "value")} are printed.` : "";
 }
 
 // ---- choosing a row
@@ -29,8 +29,8 @@ function choose(index, focus) {
   state.chosen = index;
   byId("chosen").hidden = false;
   const did = record.unusual ? ["unusual, left alone"] : [];
-  if (record.n_corrupted) did.push(`${whole(record.n_corrupted)} of ${many(totals.columns, "value")} ${DONE}`);
-  if (record.n_missing) did.push(`${many(record.n_missing, "missing value")}${summary.repaired ? " filled" : ""}`);
+  if (record.n_corrupted) did.push(`${integer(record.n_corrupted)} of ${counted(totals.columns, "value")} ${DONE}`);
+  if (record.n_missing) did.push(`${counted(record.n_missing, "missing value")}${summary.repaired ? " filled" : ""}`);
   byId("chosen-title").textContent = `${titleOf(record, index)}: ${did.join(", ") || "unchanged"}`;
   byId("chosen-why").textContent = record.why;
   drawPictures(record); drawCharts(); drawValues(record); steps();
@@ -68,13 +68,13 @@ function filter() {
       (kind < 0 || record.corrupted.some((run) => run[2] === kind)) && (!column || hitsColumn(record, column)));
   });
   const all = shown();
-  const held = rows.length < totals.rows ? `the ${whole(rows.length)} rows listed, of ${whole(totals.rows)}` : many(rows.length, "row");
-  byId("status").textContent = `${whole(all.length)} of ${held}`;
+  const held = rows.length < totals.rows ? `the ${integer(rows.length)} rows listed, of ${integer(totals.rows)}` : counted(rows.length, "row");
+  byId("status").textContent = `${integer(all.length)} of ${held}`;
   options.forEach((option) => { option.tabIndex = -1; });
   const entry = all.includes(options[state.chosen]) ? options[state.chosen] : all[0];
   if (entry) entry.tabIndex = 0;
   all.forEach((option, i) => option.classList.toggle("unprinted", i >= PRINTED_ROWS));
-  byId("printed-rows").textContent = all.length > PRINTED_ROWS ? `The first ${PRINTED_ROWS} of ${many(all.length, "row")} are printed.` : "";
+  byId("printed-rows").textContent = all.length > PRINTED_ROWS ? `The first ${PRINTED_ROWS} of ${counted(all.length, "row")} are printed.` : "";
   byId("download").disabled = !all.length;
   steps();
 }
@@ -112,8 +112,8 @@ function download() {
 function compare(other) {
   const share = (count, of) => (of ? count / of : 0), points = (a, b) => `${b > a ? "+" : b < a ? "−" : "±"}${+(100 * Math.abs(b - a)).toPrecision(3)} points`;
   const was = other.totals, is = totals;
-  const lines = [["rows", whole(was.rows), whole(is.rows), ""]];
-  const add = (words, a, ofA, b, ofB) => lines.push([words, `${whole(a)} (${percent(share(a, ofA))})`, `${whole(b)} (${percent(share(b, ofB))})`, points(share(a, ofA), share(b, ofB))]);
+  const lines = [["rows", integer(was.rows), integer(is.rows), ""]];
+  const add = (words, a, ofA, b, ofB) => lines.push([words, `${integer(a)} (${percent(share(a, ofA))})`, `${integer(b)} (${percent(share(b, ofB))})`, points(share(a, ofA), share(b, ofB))]);
   add("corrupted rows", was.corrupted_rows, was.rows, is.corrupted_rows, is.rows);
   add("unusual rows", was.unusual_rows, was.rows, is.unusual_rows, is.rows);
   add("corrupted values", was.corrupted_cells, was.cells, is.corrupted_cells, is.cells);
@@ -127,7 +127,7 @@ function compare(other) {
   byId("compared-columns").replaceChildren(...changed.map(([name, a, b]) => tableRow([clip(name, 40), percent(a), percent(b), points(a, b)])));
   const hit = (records) => new Set(records.filter((record) => record.n_corrupted).map((record) => record.id));
   const before = hit(other.rows), now = hit(rows), both = [...now].filter((id) => before.has(id)).length;
-  byId("compared-rows").textContent = `Among the rows listed by name: ${whole(before.size - both)} corrupted only earlier, ${whole(both)} in both, ${whole(now.size - both)} only in this report.` +
+  byId("compared-rows").textContent = `Among the rows listed by name: ${integer(before.size - both)} corrupted only earlier, ${integer(both)} in both, ${integer(now.size - both)} only in this report.` +
     (other.rest || summary.rest ? " The reports do not list all rows." : "");
   byId("comparison").hidden = false;
   byId("compare-status").textContent = `Earlier: ${other.headline} This report: ${summary.headline}`;
@@ -196,7 +196,7 @@ if (ranged && !grid) {
   if (greatest(widths) > 20 * least(widths)) setScale("range");
 }
 const present = Object.keys(GROUPS).filter((group) => group === "all" || rows.some((record) => groupOf(record) === group));
-for (const group of present) byId("groups").append(html("button", `${GROUPS[group]} ${whole(rows.filter((record) => group === "all" || groupOf(record) === group).length)}`, { type: "button", "data-group": group }));
+for (const group of present) byId("groups").append(html("button", `${GROUPS[group]} ${integer(rows.filter((record) => group === "all" || groupOf(record) === group).length)}`, { type: "button", "data-group": group }));
 byId("kind").append(html("option", "any", { value: "" }), ...KINDS.map((kind) => html("option", kind, { value: kind })));
 byId("kind").parentNode.hidden = !summary.kinds;
 byId("column-names").append(...columns.names.slice(0, 2000).map((name) => html("option", "", { value: name })));

@@ -19,22 +19,8 @@ from treemend.report.words import clip, clip_middle, counted, percent
 __all__ = ["as_html", "as_json", "row_strip", "write_html"]
 
 _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
-_WORDS = {
-    True: {
-        "corrupted": "replaced",
-        "missing": "missing and filled",
-        "hits": "in how many rows a value was replaced",
-        "expected": "put in its place",
-        "values": "Replaced values",
-    },
-    False: {
-        "corrupted": "found",
-        "missing": "missing",
-        "hits": "in how many rows a value was found to be corrupted",
-        "expected": "expected instead",
-        "values": "Values found",
-    },
-}
+_REPAIRED = {"corrupted": "replaced", "expected": "put in its place", "values": "Replaced values"}
+_ONLY_FOUND = {"corrupted": "found", "expected": "expected instead", "values": "Values found"}
 _LONGEST, _LONGEST_SHARED = 80, 20
 
 
@@ -57,7 +43,6 @@ def as_html(summary: dict[str, Any], title: str = "treemend report", *, earlier:
     """
     here = files("treemend.report")
     script = "\n".join((here / name).read_text("utf-8") for name in ("axes.js", "drawings.js", "page.js"))
-    words = _WORDS[summary["repaired"]]
     parts = {
         "title": escape(title),
         "headline": escape(summary["headline"]),
@@ -74,7 +59,7 @@ def as_html(summary: dict[str, Any], title: str = "treemend report", *, earlier:
         "data": _in_script(as_json(summary)),
         "earlier": _in_script(as_json(_for_comparison(earlier)) if earlier else "null"),
         "script": script,
-        **{f"{name}_words": text for name, text in words.items()},
+        **{f"{name}_words": text for name, text in _words(summary).items()},
     }
     return _PLACEHOLDER.sub(lambda found: parts[found[1]], (here / "page.html").read_text("utf-8"))
 
@@ -96,6 +81,10 @@ def write_html(
     """
     with AtomicFile(path, replace=True) as output:
         output.file.write(as_html(summary, title, earlier=earlier).encode("utf-8", errors="backslashreplace"))
+
+
+def _words(summary: dict[str, Any]) -> dict[str, str]:
+    return _REPAIRED if summary["repaired"] else _ONLY_FOUND
 
 
 def _in_script(data: str) -> str:
@@ -177,8 +166,8 @@ def _most_hit(summary: dict[str, Any]) -> str:
     if not top or summary["grid"]:
         return ""
     ranked = _ranked([(one["name"], one["rows"], f"data-column='{escape(one['peak'])}'") for one in top], summary)
-    words = _WORDS[summary["repaired"]]["hits"]
-    return f"<h3>Columns hit most</h3><p class='key'>{words}; adjacent columns hit together share a line</p>{ranked}"
+    key = f"in how many rows a value was {_words(summary)['corrupted']}; adjacent columns hit together share a line"
+    return f"<h3>Columns hit most</h3><p class='key'>{key}</p>{ranked}"
 
 
 def _kinds(summary: dict[str, Any]) -> str:
@@ -211,10 +200,9 @@ def _rows(summary: dict[str, Any]) -> str:
 
 
 def _option(index: int, record: dict[str, Any], summary: dict[str, Any], shared: int) -> str:
-    words = _WORDS[summary["repaired"]]
     parts = ["unusual, left alone"] if record["unusual"] else []
     if record["n_corrupted"]:
-        parts.append(f"{record['n_corrupted']:,} {words['corrupted']}")
+        parts.append(f"{record['n_corrupted']:,} {_words(summary)['corrupted']}")
     if record["n_missing"]:
         parts.append(f"{record['n_missing']:,} {'filled' if summary['repaired'] else 'missing'}")
     return (

@@ -32,46 +32,22 @@ _LONGEST_NAME = 40
 
 
 def counted(count: int, word: str) -> str:
-    """Return a count with its word.
-
-    Examples
-    --------
-    >>> counted(1, "row"), counted(1200, "row")
-    ('1 row', '1,200 rows')
-    """
+    """Return a count with its word, as in ``1,200 rows``."""
     return f"{count:,} {word}{'s' * (count != 1)}"
 
 
 def percent(share: float) -> str:
-    """Return a share in percent, with three digits.
-
-    Examples
-    --------
-    >>> percent(0.05), percent(0.0123), percent(1 / 3)
-    ('5 %', '1.23 %', '33.3 %')
-    """
+    """Return a share in percent with three digits, as in ``1.23 %``."""
     return f"{100 * share:.3g} %"
 
 
 def clip(text: str, length: int) -> str:
-    """Return the text, its end left out if it is long.
-
-    Examples
-    --------
-    >>> clip("temperature", 6)
-    'tempe…'
-    """
+    """Return the text, its end left out if it is long."""
     return text if len(text) <= length else text[: length - 1] + "…"
 
 
 def clip_middle(text: str, length: int) -> str:
-    """Return the text, its middle left out if it is long: a row's name ends with its number.
-
-    Examples
-    --------
-    >>> clip_middle("a_long_name.csv, line 12", 16)
-    'a_long…, line 12'
-    """
+    """Return the text, its middle left out if it is long: a row's name ends with its number."""
     if len(text) <= length:
         return text
     tail = (length + 1) // 2 + 1

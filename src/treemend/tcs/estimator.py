@@ -324,44 +324,61 @@ class TCS(BaseMender):
 
     def _mend(self, table: tables.Table, left_out: NDArray[np.int64] | None) -> Result:
         """Mend rows; ``left_out`` says which reference row each of them is."""
-        model, rows = self._model, table.values
-        mask, filled = mend_rows(model, rows, left_out=left_out, n_jobs=self.n_jobs)
-        missing = np.isnan(rows)
-        findings = Findings(
-            before=rows,
-            after=filled,
-            mask=mask,
-            missing=missing,
-            names=table.names,
-            row_ids=table.row_ids,
-            rule=self._rule(),
-            reference_low=model.rows.min(axis=0),
-            reference_high=model.rows.max(axis=0),
-            tree=model.tree,
-            node_scores=partial(_node_scores, model, rows, left_out, self.n_jobs),
-        )
+        mask, filled = mend_rows(self._model, table.values, left_out=left_out, n_jobs=self.n_jobs)
+        missing = np.isnan(table.values)
         return Result(
             repaired=table.rebuilt(filled, mask | missing),
             mask=table.like(mask),
             corrupted=np.asarray(mask.any(axis=1)),
-            unusual=np.zeros(len(rows), dtype=np.bool_),
+            unusual=np.zeros(len(mask), dtype=np.bool_),
             p_values=None,
             missing=table.like(missing),
             spread=None,
             draws=[],
-            _findings=findings,
+            _findings=partial(_findings, self._model, table, mask, filled, left_out, self.n_jobs),
         )
 
-    def _rule(self) -> Rule:
-        model = self._model
-        rate = model.params.false_alarm_rate
-        return Rule(
-            name="tau" if rate is None else "rate",
-            value=model.tau if rate is None else rate,
-            n_reference=len(model.rows),
-            reference_rate=model.reference_rate,
-            powerless=model.tau < 0,
-        )
+
+def _findings(
+    model: TCSModel,
+    table: tables.Table,
+    mask: NDArray[np.bool_],
+    filled: NDArray[np.float64],
+    left_out: NDArray[np.int64] | None,
+    n_jobs: int | None,
+) -> Findings:
+    """Return what a report needs; rows in which nothing was declared have no score."""
+    rows = table.values
+    scores = np.full(len(rows), np.nan)
+    touched = np.flatnonzero(mask.any(axis=1))
+    own = None if left_out is None else left_out[touched]
+    scores[touched] = score_rows(model, rows[touched], left_out=own, n_jobs=n_jobs)
+    return Findings(
+        before=rows,
+        after=filled,
+        mask=mask,
+        missing=np.isnan(rows),
+        row_scores=scores,
+        names=table.names,
+        row_ids=table.row_ids,
+        rule=_rule(model),
+        reference_low=model.rows.min(axis=0),
+        reference_high=model.rows.max(axis=0),
+        tree=model.tree,
+        node_scores=partial(_node_scores, model, rows, left_out, n_jobs),
+    )
+
+
+def _rule(model: TCSModel) -> Rule:
+    rate = model.params.false_alarm_rate
+    return Rule(
+        name="tau" if rate is None else "rate",
+        value=model.tau if rate is None else rate,
+        n_reference=len(model.rows),
+        reference_rate=model.reference_rate,
+        powerless=model.tau < 0,
+        tau=model.tau,
+    )
 
 
 def _node_scores(
@@ -371,6 +388,6 @@ def _node_scores(
     n_jobs: int | None,
     numbers: NDArray[np.int64],
 ) -> NDArray[np.float64]:
-    """Score the nodes of some rows, for a report."""
+    """Score the nodes of some rows."""
     own = None if left_out is None else left_out[numbers]
     return node_counts(model, rows[numbers], left_out=own, n_jobs=n_jobs) / len(model.rows)

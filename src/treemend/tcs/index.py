@@ -1,6 +1,6 @@
 """Nearest reference rows at every node of the attribute tree (method, sections 3, 4 and 8).
 
-Entries: rows as they come, NaN where a value is missing. Results: K-th radii, labels, row numbers, all exact in float64.
+Takes rows as they come, NaN where a value is missing. Gives K-th radii, labels and row numbers, exact in float64.
 """
 
 import math
@@ -10,8 +10,11 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from treemend.tcs.exact import n_kept, nearest_at_node
+from treemend.tcs.euclidean import EuclideanScan
+from treemend.tcs.exact import n_kept, nearest_at_node, relative_errors
+from treemend.tcs.label import largest_squares
 from treemend.tcs.observed import nearest_observed
+from treemend.tcs.ranked import RankedScan
 from treemend.tcs.tree import AttributeTree
 from treemend.threads import for_chunks
 
@@ -24,9 +27,16 @@ _WIDEST_EXPONENT = 96
 """Values may exceed the width of the reference by this power of two before they, not the width, set the scale."""
 
 
+_ROUNDING = 2.0**-24
+_UNDERFLOW = 2.0**-62
+"""What a float32 loses by rounding, and what a difference may lose when its square is too small for a float32."""
+
+
 @dataclass(frozen=True, eq=False)
 class NodeIndex:
     """Reference rows, laid out for finding the nearest of them at every node.
+
+    Float32 estimates of all distances come first; the rows that may be among the nearest by them are measured exactly.
 
     Attributes
     ----------
@@ -37,17 +47,26 @@ class NodeIndex:
         Share of a node's squared differences that count.
     centre : ndarray, one a column
         The middle of each column of ``reference``.
-    start, stop, kept : ndarray of int64, one a node
-        The node's columns, and how many of their squared differences count.
+    tree : AttributeTree
+    kept : ndarray of int64, one a node
+        How many of the node's squared differences count.
+    spread : ndarray, one a node
+        No row of ``reference`` is farther from ``centre`` over the node's columns.
+    grid : float
+        All of ``reference - centre`` are multiples of this power of two, few enough for exact float32; 0 if there is none.
+    scan : EuclideanScan or RankedScan
+        The rows in the form in which they are compared.
     """
 
     reference: NDArray[np.float64]
     exponent: int
     alpha: float
     centre: NDArray[np.float64]
-    start: NDArray[np.int64]
-    stop: NDArray[np.int64]
+    tree: AttributeTree
     kept: NDArray[np.int64]
+    spread: NDArray[np.float64]
+    grid: float
+    scan: EuclideanScan | RankedScan
 
     @classmethod
     def build(cls, rows: NDArray[np.float64], tree: AttributeTree, alpha: float) -> Self:
@@ -63,14 +82,22 @@ class NodeIndex:
         """
         low, high = rows.min(axis=0), rows.max(axis=0)
         exponent = _scale_exponent(low, high)
+        reference = np.ldexp(np.ascontiguousarray(rows, dtype=np.float64), -exponent)
+        low, high = np.ldexp(low, -exponent), np.ldexp(high, -exponent)
+        centre = low / 2 + high / 2
+        kept = np.array([n_kept(width, alpha) for width in (tree.stop - tree.start).tolist()])
+        spread = np.sqrt(_node_sums(np.maximum(high - centre, centre - low)[None] ** 2, tree)[0])
+        scan = RankedScan if np.any(kept < tree.stop - tree.start) else EuclideanScan
         return cls(
-            reference=np.ldexp(np.ascontiguousarray(rows, dtype=np.float64), -exponent),
+            reference=reference,
             exponent=exponent,
             alpha=alpha,
-            centre=np.ldexp(low, -exponent) / 2 + np.ldexp(high, -exponent) / 2,
-            start=tree.start,
-            stop=tree.stop,
-            kept=np.array([n_kept(width, alpha) for width in (tree.stop - tree.start).tolist()]),
+            centre=centre,
+            tree=tree,
+            kept=kept,
+            spread=spread,
+            grid=_grid(reference - centre),
+            scan=scan.build(reference, centre, tree, kept),
         )
 
     def radii(
@@ -95,14 +122,33 @@ class NodeIndex:
             Number of threads.
         """
         scaled, own = self._scaled(rows), _own_numbers(rows, left_out)
-        radii = np.empty((len(rows), len(self.start)))
+        radii = np.empty((len(rows), self.tree.n_nodes))
+        complete = np.flatnonzero(~np.isnan(rows).any(axis=1))
 
         def task(part: slice) -> None:
-            for node in range(len(self.start)):
-                radii[part, node] = self._nearest(scaled[part], own[part], node, n_neighbors)[0][:, -1]
+            at = complete[part]
+            radii[at] = self.scan.radii(scaled[at], own[at], n_neighbors, self._errors(scaled[at]))
 
-        for_chunks(task, len(rows), self._work(), n_jobs)
+        for_chunks(task, len(complete), self._work(), n_jobs)
+        for row in np.flatnonzero(np.isnan(rows).any(axis=1)):
+            for node in range(self.tree.n_nodes):
+                radii[row, node] = self._nearest(scaled[[row]], own[[row]], node, n_neighbors)[0][0, -1]
         return np.ldexp(radii, self.exponent)
+
+    def _errors(self, scaled: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Bound how far the roots of estimates are from distances, beside a relative error, rows x nodes.
+
+        0 where all values are such multiples of a power of two that float32 arithmetic is exact.
+        """
+        centred, width = scaled - self.centre, self.tree.stop - self.tree.start
+        norms = np.sqrt(_node_sums(centred**2, self.tree))
+        errors = 1.01 * _ROUNDING * (norms + self.spread) + _UNDERFLOW * np.sqrt(width)
+        if self.grid > 0:
+            largest = np.abs(self.spread[0] / self.grid)
+            on_grid = (centred % self.grid == 0) & (np.abs(centred) <= largest * self.grid)
+            exact = (_node_sums(~on_grid, self.tree) == 0) & (self.kept * (2 * largest) ** 2 <= 1 / _ROUNDING)
+            errors[exact] = 0
+        return errors
 
     def left_out_radii(self, n_neighbors: int, *, n_jobs: int | None = None) -> NDArray[np.float64]:
         """Return every reference row's K-th radius among the others, reference rows x nodes."""
@@ -126,7 +172,24 @@ class NodeIndex:
         n_jobs : int, optional
             Number of threads.
         """
-        return self.radii(rows, n_neighbors, n_jobs=n_jobs) > limits
+        labels = np.empty((len(rows), self.tree.n_nodes), dtype=np.bool_)
+        scaled, within = self._scaled(rows), np.ldexp(limits, -self.exponent)
+        squares = largest_squares(within)
+        missing = np.isnan(rows).any(axis=1)
+        complete = np.flatnonzero(~missing)
+        relative = relative_errors(self.tree)
+
+        def task(part: slice) -> None:
+            at = complete[part]
+            errors = self._errors(scaled[at])
+            sure = np.where(within > errors, (within - errors) ** 2 / (1 + relative) ** 2 * (1 - 1e-12), -1)
+            possible = np.where(within >= 0, (within + errors) ** 2 / (1 - relative) ** 2 * (1 + 1e-12), -1)
+            inner, outer = (_rounded_down(np.where(errors == 0, squares, bound)) for bound in (sure, possible))
+            labels[at] = self.scan.labels(scaled[at], n_neighbors, inner, outer, squares)
+
+        for_chunks(task, len(complete), self._work(), n_jobs)
+        labels[missing] = self.radii(rows[missing], n_neighbors, n_jobs=n_jobs) > limits
+        return labels
 
     def neighbors(
         self,
@@ -163,7 +226,7 @@ class NodeIndex:
     def _nearest(
         self, scaled: NDArray[np.float64], own: NDArray[np.int64], node: int, n_neighbors: int
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        start, stop = int(self.start[node]), int(self.stop[node])
+        start, stop = int(self.tree.start[node]), int(self.tree.stop[node])
         distances = np.empty((len(scaled), n_neighbors))
         numbers = np.empty((len(scaled), n_neighbors), dtype=np.int64)
         nearest_at_node(self.reference, scaled, own, start, stop, self.kept[node], distances, numbers)
@@ -179,7 +242,31 @@ class NodeIndex:
         return np.clip(scaled, self.centre - _FARTHEST, self.centre + _FARTHEST)
 
     def _work(self) -> int:
-        return len(self.reference) * int((self.stop - self.start).sum())
+        return len(self.reference) * int((self.tree.stop - self.tree.start).sum())
+
+
+def _node_sums(squares: NDArray[np.float64], tree: AttributeTree) -> NDArray[np.float64]:
+    """Sum over the columns of every node, rows x nodes."""
+    bounds = np.stack([tree.start, tree.stop], axis=1).ravel()
+    return np.asarray(np.add.reduceat(np.pad(squares, ((0, 0), (0, 1))), bounds, axis=1)[:, ::2])
+
+
+def _grid(centred: NDArray[np.float64]) -> float:
+    """Return the largest power of two of which all values are multiples, or 0 if that takes more than 11 bits."""
+    largest = float(np.abs(centred).max())
+    unit = 2.0 ** math.frexp(largest)[1]
+    for _ in range(11):
+        if np.all(centred % unit == 0):
+            return unit
+        unit /= 2
+    return 0.0
+
+
+def _rounded_down(values: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Return the largest float32 not above each value: a float32 is below one exactly if it is below the other."""
+    with np.errstate(over="ignore"):
+        rounded = values.astype(np.float32)
+    return np.where(rounded > values, np.nextafter(rounded, np.float32(-np.inf)), rounded)
 
 
 def _own_numbers(rows: NDArray[np.float64], left_out: NDArray[np.int64] | None) -> NDArray[np.int64]:

@@ -100,7 +100,13 @@ def node_counts(
     return counts
 
 
-def score_rows(model: TCSModel, rows: NDArray[np.float64], *, n_jobs: int | None = None) -> NDArray[np.float64]:
+def score_rows(
+    model: TCSModel,
+    rows: NDArray[np.float64],
+    *,
+    left_out: NDArray[np.int64] | None = None,
+    n_jobs: int | None = None,
+) -> NDArray[np.float64]:
     """Return the threshold at which the search's result for each row changes, the one nearest to ``tau``.
 
     The search is not monotone: a higher threshold can clear a row that a lower one declared. For a row in which
@@ -108,7 +114,7 @@ def score_rows(model: TCSModel, rows: NDArray[np.float64], *, n_jobs: int | None
     which something would be.
     """
     n_rows = len(model.rows)
-    counts = node_counts(model, rows, n_jobs=n_jobs)
+    counts = node_counts(model, rows, left_out=left_out, n_jobs=n_jobs)
     return turning_levels(counts, model.tree, model.level, n_rows + 1, model.params.root_rule) / n_rows
 
 

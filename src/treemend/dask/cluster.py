@@ -1,10 +1,8 @@
 """A cluster on this machine: single-threaded worker processes, and little beside them.
 
-Enters: how many workers. Leaves: a connected client, as long as it is in use.
-
 Dask's own upkeep (a profiler that looks at every worker a hundred times a second, clocks that tick fifty times a
-second, statistics of the machine) takes part of a core even when nothing runs. Where all cores are workers, it is taken
-from their work; and nobody looks at the profile of a cluster that ends with its command.
+second, statistics of the machine) takes part of a core even when nothing runs. Where all cores are workers it is taken
+from their work, and nobody looks at the profile of a cluster that ends with its command.
 """
 
 import logging

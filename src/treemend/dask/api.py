@@ -1,0 +1,203 @@
+"""`mend`, `score_samples` and `fit` for Dask collections."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import dask
+import numpy as np
+from dask.base import tokenize
+
+from treemend.dask.chunks import Estimator, ModelFile, apply_to_chunk, loaded, mend_table, score_table, take_rows
+from treemend.dask.collections import ArrayChunks, FrameChunks, chunks_of
+from treemend.exceptions import InputError, ParameterError
+from treemend.mender import Mender
+from treemend.model_file import encode
+from treemend.sampling import sample_rows
+from treemend.tcs import TCS
+
+__all__ = ["DaskResult", "fit", "mend", "model_key", "score_samples"]
+
+
+@dataclass(frozen=True, eq=False)
+class DaskResult:
+    """The result of mending a Dask array or data frame: collections of the same kind, chunks, index and divisions.
+
+    Each is computed when it is asked for. To have several, compute them together: every chunk is mended once then.
+    ``dask.compute(mended)[0]`` is the same object with all of them as tables in memory, ``dask.persist(mended)[0]`` one
+    whose chunks stay on the workers.
+
+    Attributes
+    ----------
+    repaired, mask, missing, spread : Dask array or data frame
+        As in `treemend.Result`.
+    corrupted, unusual : Dask array or series of bool
+        As in `treemend.Result`, one entry a row.
+    p_values : Dask array or series, or None
+        One entry a row; None for the published method.
+    """
+
+    repaired: Any
+    mask: Any
+    corrupted: Any
+    unusual: Any
+    p_values: Any
+    missing: Any
+    spread: Any
+
+
+def mend(
+    collection: Any, model: Estimator | str | os.PathLike[str], *, false_alarm_rate: float | None = None
+) -> DaskResult:
+    """Find and repair what was overwritten in the rows of a Dask collection, chunk by chunk, when it is computed.
+
+    The result is bit for bit that of ``model.mend`` on all rows at once, for any chunks: of a single row, without
+    rows, of unknown lengths. Each worker gets the model once. With ``n_jobs=None`` a chunk is mended by one thread,
+    and Dask mends as many chunks at a time as its workers have threads.
+
+    Parameters
+    ----------
+    collection : Dask array or Dask data frame, rows x columns
+        Suspect rows; NaN where a value is missing. An array that is split between columns is joined along them first.
+        Data frames consist of pandas ones.
+    model : Mender, TCS or path
+        A fitted estimator, which travels within the graph; or the path of a model file that every worker can read.
+    false_alarm_rate : float, optional
+        Instead of the model's own; for `Mender`.
+
+    Returns
+    -------
+    DaskResult
+        ``repaired``, ``mask``, ``corrupted`` and more, as collections.
+
+    Notes
+    -----
+    Whether a table as a whole has drifted away from the reference is not asked: a chunk does not know the others.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import treemend.dask
+    >>> from treemend import Mender
+    >>> from treemend.synthetic import waves
+    >>> mender = Mender(false_alarm_rate=0.05).fit(waves(500, rng=0))
+    >>> suspect = waves(6, rng=1)
+    >>> suspect[1, 8:16] = np.random.default_rng(2).uniform(-2, 2, 8)
+    >>> mended = treemend.dask.mend(da.from_array(suspect, chunks=(2, 32)), mender)
+    >>> mended.repaired
+    dask.array<_item, shape=(6, 32), dtype=float64, chunksize=(2, 32), chunktype=numpy.ndarray>
+    >>> mended.corrupted.compute()
+    array([False,  True, False, False, False, False])
+    """
+    rows = chunks_of(collection)
+    mapped, empty = _mapped(rows, model, partial(mend_table, rate=false_alarm_rate))
+    return DaskResult(
+        **{name: None if like is None else rows.table(mapped, name, like) for name, like in empty.items()}
+    )
+
+
+def score_samples(collection: Any, model: Estimator | str | os.PathLike[str]) -> Any:
+    """Return how clean each row of a Dask collection is, as `Mender.score_samples` does; higher is cleaner.
+
+    Parameters
+    ----------
+    collection : Dask array or Dask data frame, rows x columns
+        Suspect rows.
+    model : Mender, TCS or path
+        As for `mend`.
+
+    Returns
+    -------
+    Dask array, or Dask series named "score"
+        One score a row.
+    """
+    rows = chunks_of(collection)
+    mapped, empty = _mapped(rows, model, score_table)
+    return rows.table(mapped, "score", empty["score"])
+
+
+def fit(collection: Any, *, n_rows: int = 100_000, **parameters: Any) -> Mender:
+    """Fit a `Mender` to a random sample of the rows of a Dask collection.
+
+    The sample depends on the numbers of the rows and on ``random_state`` alone: any chunks give the same.
+
+    Parameters
+    ----------
+    collection : Dask array or Dask data frame, rows x columns
+        Reference rows.
+    n_rows : int, default=100_000
+        Size of the sample, which is held in the memory of this process; all rows if there are fewer.
+    **parameters
+        Those of `treemend.Mender`.
+
+    Returns
+    -------
+    Mender
+        Fitted.
+
+    Notes
+    -----
+    ``docs/scaling.md`` tells what is lost against all rows. Chunks are computed twice where their lengths are unknown;
+    `dask.persist` the collection to avoid it.
+    """
+    mender = Mender(**parameters)
+    parts = chunks_of(collection).parts()
+    lengths = dask.compute(*(dask.delayed(len)(part) for part in parts))
+    if sum(lengths) == 0:
+        raise InputError("The reference has no rows. Give a collection with rows.")
+    seed = parameters.get("random_state", 0)
+    chosen = sample_rows(sum(lengths), n_rows, seed if isinstance(seed, int) else 0)
+    firsts = np.concatenate(([0], np.cumsum(lengths)))
+    bounds = np.searchsorted(chosen, firsts)
+    taken = [
+        dask.delayed(take_rows)(
+            part, chosen[bounds[number] : bounds[number + 1]] - firsts[number], mender.passthrough, number
+        )
+        for number, part in enumerate(parts)
+        if lengths[number]
+    ]
+    pieces = dask.compute(*taken)
+    if isinstance(pieces[0], np.ndarray):
+        return mender.fit(np.concatenate(pieces))
+    import pandas as pd
+
+    return mender.fit(pd.concat(pieces))
+
+
+def model_key(model: Estimator | ModelFile) -> Any:
+    """Return a delayed object that stands for the model in the graph, with the same key for the same model.
+
+    A worker that needs the key gets it once and keeps it as long as chunks are left. The key is not a scattered future:
+    what such a future stands for is gone with the workers that held it, while a key of the graph can be made again.
+    """
+    if isinstance(model, ModelFile):
+        token = tokenize(model)
+    else:
+        arrays: dict[str, Any] = {}
+        document = encode(model._model, arrays)
+        token = tokenize(type(model).__name__, model.get_params(), document, arrays)
+    return dask.delayed(model, name=f"treemend-model-{token}", traverse=False)
+
+
+def _mapped(
+    rows: ArrayChunks | FrameChunks, model: Any, function: Callable[[Estimator, Any], dict[str, Any]]
+) -> tuple[Any, dict[str, Any]]:
+    """Apply a function to every chunk; return the mapped collection, and its tables without rows.
+
+    Example rows tell the types of all tables, and foreign columns are refused before anything is sent.
+    """
+    sent = ModelFile.at(model) if isinstance(model, str | os.PathLike) else model
+    if not isinstance(sent, Mender | TCS | ModelFile):
+        raise ParameterError(
+            f"model must be a fitted Mender or TCS, or the path of a model file, got {type(model).__name__}."
+        )
+    example = function(loaded(sent), rows.example())
+    empty = {name: None if table is None else table[:0] for name, table in example.items()}
+    if isinstance(rows, FrameChunks) and "repaired" in empty:
+        # Dividing turns columns of integers into floats, whatever their kind.
+        floats = {name: (empty["repaired"][name] / 1).dtype for name in empty["mask"].columns}
+        empty["repaired"] = empty["repaired"].astype(floats)
+    shared = dask.delayed(empty, pure=True, traverse=False)
+    return rows.map(apply_to_chunk, function, model_key(sent), shared), empty

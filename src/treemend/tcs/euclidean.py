@@ -1,0 +1,324 @@
+"""Float32 estimates of Euclidean distances at every node, for ``alpha = 1``: sums of squares up the tree.
+
+Reference rows stand side by side in blocks of `LANES`, columns in fours that do not cross the border of a leaf. Four rows
+go through each block together. Only minima are kept: of the 8 reference rows that make a *cell* (method, section 8).
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from treemend.tcs.exact import kth_smallest, n_folds, relative_errors, round_up, smallest_of_folds
+from treemend.tcs.label import count_in_cells, first_share
+from treemend.tcs.tree import AttributeTree
+
+__all__ = ["EuclideanScan", "Fours", "build_fours"]
+
+LANES = 128
+CELLS = 16
+ROWS_IN_CELL = LANES // CELLS
+PADDING = np.float32(1e16)
+"""For rows that fill up the last block: farther than any other."""
+
+FASTMATH = {"nnan", "ninf", "nsz", "contract", "reassoc"}
+
+
+@dataclass(frozen=True, eq=False)
+class Fours:
+    """Columns in fours, and in which order nodes are summed.
+
+    Attributes
+    ----------
+    place : ndarray of int64, one a column
+        The column's place in the fours.
+    begin, end : ndarray of int64, one a node
+        The fours of a node are ``begin`` to ``end - 1``.
+    order : ndarray of int64, one a node
+        Nodes, children before their parents, right before left.
+    slot : ndarray of int64, one a node
+        Where the node's sums are kept until its parent's are taken; siblings are neighbours.
+    """
+
+    place: NDArray[np.int64]
+    begin: NDArray[np.int64]
+    end: NDArray[np.int64]
+    order: NDArray[np.int64]
+    slot: NDArray[np.int64]
+
+
+def build_fours(tree: AttributeTree) -> Fours:
+    """Arrange the tree's columns in fours."""
+    width = tree.stop - tree.start
+    before = np.zeros(tree.stop[0] + 1, dtype=np.int64)
+    place = np.empty(tree.stop[0], dtype=np.int64)
+    leaves = np.flatnonzero(tree.left < 0)
+    for leaf in leaves[np.argsort(tree.start[leaves])]:
+        first = before[tree.start[leaf]]
+        place[tree.start[leaf] : tree.stop[leaf]] = 4 * first + np.arange(width[leaf])
+        before[tree.stop[leaf]] = first - (-width[leaf] // 4)
+    slot = np.zeros(len(width), dtype=np.int64)
+    parents_first, waiting = [], [0]
+    while waiting:
+        node = waiting.pop()
+        parents_first.append(node)
+        left, right = int(tree.left[node]), int(tree.right[node])
+        if left >= 0:
+            slot[left] = slot[node] // 2 * 2 + 2
+            slot[right] = slot[left] + 1
+            waiting += [left, right]
+    return Fours(place, before[tree.start], before[tree.stop], np.array(parents_first[::-1]), slot)
+
+
+@dataclass(frozen=True, eq=False)
+class EuclideanScan:
+    """Reference rows in two forms, columns in fours.
+
+    Attributes
+    ----------
+    blocks : ndarray of float32, blocks x fours x 4 LANES
+        Less ``centre``.
+    cells : ndarray, cells x fours x 4 ROWS_IN_CELL
+    """
+
+    centre: NDArray[np.float64]
+    tree: AttributeTree
+    fours: Fours
+    blocks: NDArray[np.float32]
+    cells: NDArray[np.float64]
+
+    @classmethod
+    def build(
+        cls,
+        reference: NDArray[np.float64],
+        centre: NDArray[np.float64],
+        tree: AttributeTree,
+        kept: NDArray[np.int64],  # noqa: ARG003 - as for RankedScan, and every column counts here
+    ) -> Self:
+        """Lay rows out."""
+        fours = build_fours(tree)
+        n_rows, n_fours = len(reference), int(fours.end[0])
+        n_blocks = -(-n_rows // LANES)
+        padded = np.zeros((n_blocks * LANES, 4 * n_fours))
+        padded[n_rows:] = PADDING
+        padded[:n_rows, fours.place] = reference
+        cells = padded.reshape(n_blocks, ROWS_IN_CELL, CELLS, n_fours, 4).transpose(0, 2, 3, 4, 1)
+        cells = np.ascontiguousarray(cells).reshape(n_blocks * CELLS, n_fours, 4 * ROWS_IN_CELL)
+        padded[:n_rows, fours.place] -= centre
+        blocks = padded.astype(np.float32).reshape(n_blocks, LANES, n_fours, 4).transpose(0, 2, 3, 1)
+        blocks = np.ascontiguousarray(blocks).reshape(n_blocks, n_fours, 4 * LANES)
+        return cls(centre, tree, fours, blocks, cells)
+
+    def radii(
+        self, rows: NDArray[np.float64], left_out: NDArray[np.int64], n_neighbors: int, errors: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return exact K-th radii, rows x nodes; ``errors`` of estimates are also rows x nodes."""
+        tree, fours, n_blocks = self.tree, self.fours, len(self.blocks)
+        radii = np.empty(errors.shape)
+        folded = np.zeros((n_folds(n_blocks, CELLS, n_neighbors), CELLS, round_up(tree.n_nodes)), dtype=np.float32)
+        for part, exact, minima in self._minima(rows, n_blocks):
+            euclidean_radii(
+                minima,
+                folded,
+                self.cells,
+                exact,
+                left_out[part],
+                fours.begin,
+                fours.end,
+                relative_errors(tree),
+                errors[part],
+                n_neighbors,
+                np.empty(ROWS_IN_CELL),
+                radii[part],
+            )
+        return radii
+
+    def labels(
+        self,
+        rows: NDArray[np.float64],
+        n_neighbors: int,
+        inner: NDArray[np.float32],
+        outer: NDArray[np.float32],  # noqa: ARG002 - as for RankedScan, and doubts are measured at once here
+        squares: NDArray[np.float64],
+    ) -> NDArray[np.bool_]:
+        """Return whether fewer than K reference rows are within the limits, rows x nodes; see `label`."""
+        labels = np.empty(inner.shape, dtype=np.bool_)
+        n_blocks = min(first_share(len(self.cells) * ROWS_IN_CELL, LANES), len(self.blocks))
+        for part, exact, minima in self._minima(rows, n_blocks):
+            count_in_cells(
+                minima,
+                self.cells,
+                exact,
+                self.fours.begin,
+                self.fours.end,
+                inner[part],
+                squares,
+                n_neighbors,
+                np.empty(ROWS_IN_CELL),
+                labels[part],
+            )
+        return labels
+
+    def _minima(
+        self, rows: NDArray[np.float64], n_blocks: int
+    ) -> Iterator[tuple[slice, NDArray[np.float64], NDArray[np.float32]]]:
+        """Yield four rows at a time, with columns in fours, and the smallest estimates of the first blocks' cells."""
+        fours = self.fours
+        exact, centred = (self._in_fours(values) for values in (rows, rows - self.centre))
+        together = centred.reshape(len(centred) // 4, 4, -1, 4).transpose(0, 2, 1, 3).astype(np.float32)
+        together = np.ascontiguousarray(together).reshape(len(together), -1, 16)
+        sums = np.zeros((int(fours.slot.max()) + 1, 4 * LANES), dtype=np.float32)
+        minima = np.empty((4, n_blocks, self.tree.n_nodes, CELLS), dtype=np.float32)
+        for number, four_rows in enumerate(together):
+            part = slice(4 * number, min(4 * number + 4, len(rows)))
+            euclidean_minima(
+                self.blocks[:n_blocks],
+                four_rows,
+                fours.order,
+                fours.slot,
+                fours.begin,
+                fours.end,
+                self.tree.left,
+                LANES,
+                CELLS,
+                sums,
+                minima,
+            )
+            yield part, exact[part], minima
+
+    def _in_fours(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Put columns into fours, and add rows up to a multiple of four."""
+        padded = np.zeros((-(-len(rows) // 4) * 4, 4 * int(self.fours.end[0])))
+        padded[: len(rows), self.fours.place] = rows
+        return padded
+
+
+@njit(cache=True, nogil=True, fastmath=FASTMATH)
+def euclidean_minima(
+    blocks: NDArray[np.float32],
+    rows: NDArray[np.float32],
+    order: NDArray[np.int64],
+    slot: NDArray[np.int64],
+    begin: NDArray[np.int64],
+    end: NDArray[np.int64],
+    left: NDArray[np.int64],
+    lanes: int,
+    n_cells: int,
+    sums: NDArray[np.float32],
+    minima: NDArray[np.float32],
+) -> None:
+    """Write the smallest estimates of cells to ``minima``, 4 rows x blocks x nodes x CELLS.
+
+    ``rows`` holds for each four of columns the values of the first row, of the second, and so on. ``lanes`` and
+    ``n_cells`` are `LANES` and `CELLS`, as numbers that the compiler does not know: loops of unknown length it
+    vectorises, short ones it unrolls.
+    """
+    for block in range(len(blocks)):
+        for node in order:
+            s = slot[node]
+            first = begin[node]
+            if left[node] >= 0:
+                first = end[node]
+                below = slot[left[node]]
+                for l in range(4 * lanes):
+                    sums[s, l] = sums[below, l] + sums[below + 1, l]
+            for u in range(first, end[node]):
+                a0, a1, a2, a3 = rows[u, 0], rows[u, 1], rows[u, 2], rows[u, 3]
+                b0, b1, b2, b3 = rows[u, 4], rows[u, 5], rows[u, 6], rows[u, 7]
+                c0, c1, c2, c3 = rows[u, 8], rows[u, 9], rows[u, 10], rows[u, 11]
+                d0, d1, d2, d3 = rows[u, 12], rows[u, 13], rows[u, 14], rows[u, 15]
+                before = np.float32(u > first)
+                for l in range(lanes):
+                    r0 = blocks[block, u, l]
+                    r1 = blocks[block, u, LANES + l]
+                    r2 = blocks[block, u, 2 * LANES + l]
+                    r3 = blocks[block, u, 3 * LANES + l]
+                    a = (r0 - a0) ** 2 + (r1 - a1) ** 2 + (r2 - a2) ** 2 + (r3 - a3) ** 2
+                    b = (r0 - b0) ** 2 + (r1 - b1) ** 2 + (r2 - b2) ** 2 + (r3 - b3) ** 2
+                    c = (r0 - c0) ** 2 + (r1 - c1) ** 2 + (r2 - c2) ** 2 + (r3 - c3) ** 2
+                    d = (r0 - d0) ** 2 + (r1 - d1) ** 2 + (r2 - d2) ** 2 + (r3 - d3) ** 2
+                    sums[s, l] = before * sums[s, l] + a
+                    sums[s, LANES + l] = before * sums[s, LANES + l] + b
+                    sums[s, 2 * LANES + l] = before * sums[s, 2 * LANES + l] + c
+                    sums[s, 3 * LANES + l] = before * sums[s, 3 * LANES + l] + d
+            for r in range(4):
+                i = r * LANES
+                for l in range(n_cells):
+                    low = min(sums[s, i + l], sums[s, i + CELLS + l])
+                    low = min(low, min(sums[s, i + 2 * CELLS + l], sums[s, i + 3 * CELLS + l]))
+                    low = min(low, min(sums[s, i + 4 * CELLS + l], sums[s, i + 5 * CELLS + l]))
+                    low = min(low, min(sums[s, i + 6 * CELLS + l], sums[s, i + 7 * CELLS + l]))
+                    minima[r, block, node, l] = low
+
+
+@njit(cache=True, nogil=True)
+def euclidean_radii(
+    minima: NDArray[np.float32],
+    folded: NDArray[np.float32],
+    cells: NDArray[np.float64],
+    rows: NDArray[np.float64],
+    left_out: NDArray[np.int64],
+    begin: NDArray[np.int64],
+    end: NDArray[np.int64],
+    relative: NDArray[np.float64],
+    absolute: NDArray[np.float64],
+    n_neighbors: int,
+    squares: NDArray[np.float64],
+    radii: NDArray[np.float64],
+) -> None:
+    """Fill ``radii``, rows x nodes, with exact K-th radii.
+
+    ``rows`` and ``cells`` have their columns in fours. ``folded``, folds x CELLS x nodes, and ``squares``, ROWS_IN_CELL,
+    are scratch.
+    """
+    _, n_blocks, n_nodes, n_lanes = minima.shape
+    folds = len(folded)
+    smallest = np.empty((n_neighbors + 1, folded.shape[2]), dtype=np.float32)
+    listed = np.empty(folds * n_lanes + 1, dtype=np.int64)
+    opened = np.empty(n_blocks * n_lanes + 1, dtype=np.int64)
+    found = np.empty(n_blocks * n_lanes * ROWS_IN_CELL + 1)
+    nearest = np.empty(n_neighbors)
+    for r in range(len(radii)):
+        own = left_out[r]
+        own_cell, own_place = own // LANES * CELLS + own % CELLS, own % LANES // CELLS
+        rank = n_neighbors + (own >= 0)
+        smallest_of_folds(minima[r], folded, smallest, rank)
+        for node in range(n_nodes):
+            far, near = 1 + relative[node], 1 - relative[node]
+            error = absolute[r, node]
+            farthest = math.sqrt(np.float64(smallest[rank - 1, node])) * far + error
+            bound = ((farthest + error) / near) ** 2 * (1 + 1e-12)
+            farthest = farthest * farthest * (1 + 1e-12)
+            n_listed = 0
+            for fold in range(folds):
+                for lane in range(n_lanes):
+                    listed[n_listed] = fold * n_lanes + lane
+                    n_listed += folded[fold, lane, node] <= bound
+            n_opened = 0
+            for k in range(n_listed):
+                lane = listed[k] % n_lanes
+                for block in range(listed[k] // n_lanes, n_blocks, folds):
+                    opened[n_opened] = block * n_lanes + lane
+                    n_opened += minima[r, block, node, lane] <= bound
+            count = 0
+            for k in range(n_opened):
+                cell = opened[k]
+                squares[:] = 0
+                for u in range(begin[node], end[node]):
+                    x0, x1, x2, x3 = rows[r, 4 * u], rows[r, 4 * u + 1], rows[r, 4 * u + 2], rows[r, 4 * u + 3]
+                    for i in range(len(squares)):
+                        d0 = cells[cell, u, i] - x0
+                        d1 = cells[cell, u, ROWS_IN_CELL + i] - x1
+                        d2 = cells[cell, u, 2 * ROWS_IN_CELL + i] - x2
+                        d3 = cells[cell, u, 3 * ROWS_IN_CELL + i] - x3
+                        squares[i] = squares[i] + d0 * d0 + d1 * d1 + d2 * d2 + d3 * d3
+                if cell == own_cell and own >= 0:
+                    squares[own_place] = np.inf
+                for i in range(len(squares)):
+                    found[count] = squares[i]
+                    count += squares[i] <= farthest
+            radii[r, node] = math.sqrt(kth_smallest(found, count, n_neighbors, nearest))

@@ -1,0 +1,195 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.mender.test_density import naive_log_density, random_density, two_clusters
+
+from treemend.mender.columns import learn_columns
+from treemend.mender.density import TAIL, Density, Shape, learn_density, make_density
+from treemend.mender.filling import conditional, fill, soften
+from treemend.mender.spread import GRID, Spread
+
+FLAT = np.full(50, 1e6)
+
+
+def naive_conditional(density, row):
+    """Mean and covariance of the gaps given the observed cells, by solving, component by component."""
+    gap = np.isnan(row)
+    n = int((~gap).sum())
+    levels, means, covariances = [], [], []
+    for k in range(len(density.centre)):
+        one = Density(
+            density.centre[[k]],
+            density.covariance[[k]],
+            density.precision[[k]],
+            density.log_weight[[k]],
+            density.log_det[[k]],
+        )
+        levels.append(naive_log_density(one, row) if n else density.log_weight[k])
+        centre, covariance = density.centre[k], density.covariance[k]
+        away = row[~gap] - centre[~gap]
+        known = covariance[np.ix_(~gap, ~gap)]
+        gain = np.linalg.solve(known, covariance[np.ix_(~gap, gap)]).T
+        q = away @ np.linalg.solve(known, away)
+        means.append(centre[gap] + gain @ away)
+        left = covariance[np.ix_(gap, gap)] - gain @ covariance[np.ix_(~gap, gap)]
+        covariances.append(left * (TAIL + q) / (TAIL + n - 2))
+    share = np.exp(np.array(levels) - np.logaddexp.reduce(levels))
+    mean = np.tensordot(share, means, 1)
+    covariance = sum(w * (c + np.outer(m - mean, m - mean)) for w, c, m in zip(share, covariances, means, strict=True))
+    return mean, covariance, means[int(np.argmax(levels))]
+
+
+@given(st.integers(1, 4), st.integers(2, 8), st.integers(0, 10**6), st.data())
+@settings(max_examples=40, deadline=None)
+def test_conditional_moments_are_those_found_by_solving(n_components, d, seed, data):
+    density = random_density(n_components, d, seed)
+    row = np.random.default_rng(seed).normal(size=d)
+    gap = np.array(data.draw(st.lists(st.booleans(), min_size=d, max_size=d)))
+    gap[data.draw(st.integers(0, d - 1))] = True
+    row[gap] = np.nan
+    law = conditional(density, FLAT[:d], row[None])
+    mean, covariance, mode = naive_conditional(density, row)
+    assert law.centre[0, gap] == pytest.approx(mean, abs=1e-4)
+    assert law.deviation[0, gap] == pytest.approx(np.sqrt(np.diag(covariance)), rel=1e-4, abs=1e-4)
+    assert law.mode[0, gap] == pytest.approx(mode, abs=1e-9)
+    # With a flat warp the mean in the user's units is that of the coordinate.
+    assert 1e6 * law.mean[0, gap] == pytest.approx(mean, abs=1e-4)
+    assert (law.centre[0, ~gap] == 0).all()
+
+
+@pytest.mark.parametrize("n_missing", [1, 3, 5, 6])
+def test_draws_have_the_conditional_moments(n_missing):
+    density = random_density(2, 6, 3)
+    row = np.random.default_rng(1).normal(size=6)
+    row[:n_missing] = np.nan
+    draws = conditional(density, FLAT[:6], row[None], 40_000, 0).draws[:, 0, :n_missing]
+    mean, covariance, _ = naive_conditional(density, row)
+    assert draws.mean(axis=0) == pytest.approx(mean, abs=0.06 * np.sqrt(np.diag(covariance)).max())
+    assert np.cov(draws.T).reshape(n_missing, n_missing) == pytest.approx(
+        covariance, abs=0.12 * np.diag(covariance).max()
+    )
+
+
+def test_the_mean_through_the_warp_is_the_mean_of_values():
+    """Against draws; their tails are a little heavier than the normal law that the kernel takes through the warp."""
+    density = make_density(np.array([[0.2, -0.1]]), np.array([[[0.01, 0.004], [0.004, 0.02]]]), np.zeros(1))
+    scale = np.array([0.3, 0.2])
+    row = np.array([[np.nan, 0.1]])
+    law = conditional(density, scale, row, 100_000, 0)
+    values = np.sinh(law.draws[:, 0, 0] / scale[0])
+    assert law.mean[0, 0] == pytest.approx(values.mean(), abs=0.01)
+    assert np.sqrt(law.variance[0, 0]) == pytest.approx(values.std(), rel=0.12)
+
+
+def _fitted(n=400, d=7, seed=0):
+    values = np.exp(two_clusters(n, d, seed)) * 10.0 ** np.arange(d)
+    order = np.random.default_rng(seed).permutation(d)
+    columns = learn_columns(values, order)
+    return values, columns, learn_density(columns.to_rows(values)[0], Shape(3, 0.01), 0)
+
+
+@pytest.mark.parametrize("imputation", ["mean", "mode", "draw"])
+def test_filling_touches_gaps_only_and_is_near(imputation):
+    values, columns, density = _fitted()
+    gaps = np.random.default_rng(0).random(values.shape) < 0.25
+    filled = fill(density, columns, values, gaps, imputation=imputation)
+    assert np.array_equal(filled.values[~gaps], values[~gaps])
+    assert (filled.spread[~gaps] == 0).all()
+    assert (filled.spread[gaps] > 0).all()
+    scale = values.std(axis=0)
+    by_mean = np.abs((values - values.mean(axis=0)) / scale)[gaps].mean()
+    assert np.abs((filled.values - values) / scale)[gaps].mean() < (1.0 if imputation == "draw" else 0.8) * by_mean
+    missing = np.where(gaps, np.nan, values)
+    assert np.array_equal(fill(density, columns, missing, imputation=imputation).values, filled.values)
+
+
+def test_what_stands_in_a_gap_is_not_used():
+    values, columns, density = _fitted()
+    gaps = np.random.default_rng(0).random(values.shape) < 0.25
+    changed = np.where(gaps, 1e9, values)
+    one = fill(density, columns, values, gaps, n_draws=2)
+    two = fill(density, columns, changed, gaps, n_draws=2)
+    assert np.array_equal(one.values, two.values)
+    assert np.array_equal(one.draws, two.draws)
+
+
+def test_a_row_is_filled_by_itself():
+    values, columns, density = _fitted(60)
+    gaps = np.random.default_rng(0).random(values.shape) < 0.4
+    softened = soften(density, 0.3)
+    together = fill(density, columns, values, gaps, softened=softened, n_draws=2, seed=5)
+    for i in range(len(values)):
+        alone = fill(density, columns, values[[i]], gaps[[i]], softened=softened, n_draws=2, seed=5)
+        assert np.array_equal(alone.values[0], together.values[i])
+        assert np.array_equal(alone.spread[0], together.spread[i])
+        assert np.array_equal(alone.draws[:, 0], together.draws[:, i])
+
+
+def test_draws_follow_the_seed():
+    values, columns, density = _fitted(20)
+    gaps = np.zeros(values.shape, bool)
+    gaps[:, 2:4] = True
+    one, two = (fill(density, columns, values, gaps, n_draws=3, seed=seed).draws for seed in (0, 1))
+    assert not np.array_equal(one, two)
+    assert np.array_equal(one[:, :, 4:], np.repeat(values[None, :, 4:], 3, axis=0))
+
+
+def test_complete_rows_come_back_as_they_are():
+    values, columns, density = _fitted(20)
+    filled = fill(density, columns, values, n_draws=2)
+    assert np.array_equal(filled.values, values)
+    assert np.array_equal(filled.draws[1], values)
+    assert not filled.spread.any()
+
+
+def test_lattice_columns_are_filled_on_their_lattice_when_asked():
+    rng = np.random.default_rng(0)
+    level = rng.poisson(5, 300)
+    values = np.column_stack([level + rng.poisson(1, 300), level, rng.normal(level)]).astype(float)
+    columns = learn_columns(values, np.arange(3))
+    density = learn_density(columns.to_rows(values)[0], Shape(1, 0.01), 0)
+    gaps = np.zeros(values.shape, bool)
+    gaps[:, 0] = True
+    exact = fill(density, columns, values, gaps)
+    rounded = fill(density, columns, values, gaps, on_lattice=True)
+    assert columns.off_lattice(exact.values)[:, 0].any()
+    assert not columns.off_lattice(rounded.values)[:, 0].any()
+    assert np.abs(rounded.values - exact.values).max() <= 0.5
+
+
+def test_the_mode_lies_in_a_cluster_where_the_mean_does_not():
+    rng = np.random.default_rng(0)
+    side = rng.choice([-1.0, 1.0], 400)
+    values = np.column_stack([rng.normal(size=400), side + 0.05 * rng.normal(size=400)])
+    columns = learn_columns(values, np.arange(2))
+    density = learn_density(columns.to_rows(values)[0], Shape(2, 0.001, 0.25), 0)
+    gaps = np.tile([False, True], (400, 1))
+    mean, mode = (fill(density, columns, values, gaps, imputation=how).values[:, 1] for how in ("mean", "mode"))
+    assert np.abs(mean).max() < 0.8
+    assert np.abs(np.abs(mode) - 1).max() < 0.2
+
+
+def test_softened_correlations_serve_stretches_only():
+    values, columns, density = _fitted(40, 9)
+    softened = soften(density, 0.5)
+    stretch, scattered = np.zeros((2, *values.shape), bool)
+    stretch[:, columns.order[2:6]] = True
+    scattered[:, columns.order[[0, 2, 4, 6]]] = True
+    plain = [fill(density, columns, values, gaps).values for gaps in (stretch, scattered)]
+    both = [fill(density, columns, values, gaps, softened=softened).values for gaps in (stretch, scattered)]
+    assert np.array_equal(both[0], fill(softened, columns, values, stretch).values)
+    assert not np.array_equal(both[0], plain[0])
+    assert np.array_equal(both[1], plain[1])
+
+
+def test_spread_and_draws_are_scaled_as_calibrated():
+    values, columns, density = _fitted(30)
+    gaps = np.zeros(values.shape, bool)
+    gaps[:, 1:3] = True
+    double = Spread(np.full((2, len(GRID)), 2.0), np.full((2, len(GRID)), 3.0), np.ones(7), np.full(7, 9.0))
+    plain = fill(density, columns, values, gaps, n_draws=200)
+    scaled = fill(density, columns, values, gaps, n_draws=200, spread=double)
+    assert np.array_equal(scaled.spread, 2 * plain.spread)
+    assert np.median(scaled.draws.std(axis=0)[gaps] / plain.draws.std(axis=0)[gaps]) > 1.5
+    assert (fill(density, columns, values, gaps | True, spread=double).spread == 9.0).all()
