@@ -24,6 +24,8 @@ from treemend.tcs import TCS
 __all__ = ["Estimator", "Reference", "find_reference", "fit_to", "open_files", "read_batches"]
 
 Estimator = Mender | TCS
+# A fit learns from some thousand rows, however many it is given; this many are held in memory at most.
+MOST_FITTED_ROWS = 100_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +131,7 @@ def fit_to(table: FileTable, options: FitOptions) -> tuple[Mender, int]:
     """Learn from the rows of a table; return also how many these were."""
     mender = Mender(**options.parameters())
     columns = _chosen(table, options)
-    values, _ = _read_sample(table, columns, options.reference_rows, options)
+    values, _ = _read_sample(table, columns, options.reference_rows or MOST_FITTED_ROWS, options)
     names = tuple(table.names[column] for column in columns) if table.named else None
     with warnings_said(quiet=options.quiet), progress.step(f"learning from {table.label}"):
         mender.fit(values if names is None else _arrow_table(values, names))
@@ -155,19 +157,16 @@ def _table_itself(table: FileTable, options: SuspectOptions) -> Reference:
 
 
 def _read_sample(
-    table: FileTable, columns: tuple[int, ...], most: int | None, options: FitOptions
+    table: FileTable, columns: tuple[int, ...], most: int, options: FitOptions
 ) -> tuple[NDArray[np.float64], int]:
-    """Read all rows, or a random sample of at most ``most``, in the order of the table; return also their number."""
-    sample, every, n_rows = RowSample(most or 1), [np.empty((0, len(columns)))], 0
+    """Read a random sample of at most ``most`` rows, in the order of the table; return also how many there are."""
+    sample, n_rows = RowSample(most), 0
     for batch in read_batches(table, columns, "reading"):
-        if most is None:
-            every.append(batch.values)
-        else:
-            sample.add(batch.values, np.arange(n_rows, n_rows + len(batch)))
+        sample.add(batch.values, np.arange(n_rows, n_rows + len(batch)))
         n_rows += len(batch)
     if n_rows == 0:
         raise InputError(f"{table.label} has no rows. Give a table with rows.")
-    values = np.concatenate(every) if most is None else sample.result()[0]
+    values, _ = sample.result()
     if len(values) < n_rows:
         say(f"{table.label}: a random {len(values):,} of {n_rows:,} rows are the reference", quiet=options.quiet)
     return values, n_rows

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, BinaryIO, overload
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +14,7 @@ from treemend.cli.console import say
 from treemend.cli.errors import NotCoveredError, printable
 from treemend.cli.options import FitOptions, SuspectOptions
 from treemend.cli.outputs import Outputs
-from treemend.cli.reference import Estimator, Reference, find_reference, fit_to, open_files, read_batches
+from treemend.cli.reference import Reference, find_reference, fit_to, open_files, read_batches
 from treemend.exceptions import ParameterError
 from treemend.files import STANDARD_STREAM, Batch, FileTable, Writer, format_of, open_writer
 from treemend.mender import Mender
@@ -154,6 +154,7 @@ def _walk(
             targets[name],
             files[name],
             like=table if name == "output" else None,
+            named=table.named or name == "findings",
             delimiter=options.delimiter,
             keep_integers=not is_part,
         )
@@ -162,7 +163,7 @@ def _walk(
     }
     where = f"{targets['findings']} has all." if "findings" in targets else "--findings writes all of them."
     builder = SummaryBuilder(repaired="output" in targets, rest=where)
-    drift = drift_test(reference.estimator)
+    drift = _drift_test(reference)
     n_rows = 0
     for batch in read_batches(table, columns, "mending" if "output" in targets else "checking"):
         found = replace(_findings(reference, batch, n_rows), names=names, row_ids=_Places(batch))
@@ -176,12 +177,12 @@ def _walk(
             writers["mask"].write_table(_mask_table(batch, found, others, table, targets["mask"]))
         if "findings" in writers:
             writers["findings"].write_table(_findings_table(batch, found, others, table, n_rows))
-        if drift is not None and len(batch) and found.unusual is not None:
+        if drift is not None and found.unusual is not None:
             drift.add(found.before, found.mask, found.unusual)
         n_rows += len(batch)
     for writer in writers.values():
         writer.close()
-    notes = drift.notes(names) if drift is not None and reference.kind != "the table itself" else ()
+    notes = () if drift is None else drift.notes(names)
     builder.add(replace(found.take(np.empty(0, dtype=np.int64)), notes=notes))
     return Outcome(builder.summary(), notes)
 
@@ -194,9 +195,11 @@ def _findings(reference: Reference, batch: Batch, first: int) -> Findings:
     return example.take(np.empty(0, dtype=np.int64))
 
 
-def drift_test(estimator: Estimator) -> DriftTest | None:
-    """Return what tells, batch by batch, whether the reference covers the rows; the published method has no such."""
-    return DriftTest(estimator._model.drift) if isinstance(estimator, Mender) else None
+def _drift_test(reference: Reference) -> DriftTest | None:
+    """Return what tells over all batches whether the reference covers the rows, where that is a question."""
+    if isinstance(reference.estimator, TCS) or reference.kind == "the table itself":
+        return None
+    return DriftTest(reference.estimator._model.drift)
 
 
 def _stop_if_not_covered(label: str, outcome: Outcome, options: SuspectOptions) -> None:
@@ -240,7 +243,7 @@ def _with_others(batch: Batch, rows: Any, others: tuple[int, ...], table: FileTa
     return pa.table({**{name: values for name, values in taken.items() if name not in columns}, **columns})
 
 
-class _Places(Sequence[str]):
+class _Places(Sequence[Any]):
     """Where the rows of a batch are, by file and line, told only of those that are asked for."""
 
     def __init__(self, batch: Batch) -> None:
@@ -249,13 +252,7 @@ class _Places(Sequence[str]):
     def __len__(self) -> int:
         return len(self._batch)
 
-    @overload
-    def __getitem__(self, row: int) -> str: ...
-    @overload
-    def __getitem__(self, row: slice) -> list[str]: ...
-    def __getitem__(self, row: int | slice) -> str | list[str]:
-        if isinstance(row, slice):
-            return [self._batch.place(index) for index in range(*row.indices(len(self)))]
+    def __getitem__(self, row: Any) -> Any:
         return self._batch.place(int(row))
 
 
