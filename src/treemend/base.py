@@ -26,7 +26,6 @@ class BaseMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
     """
 
     passthrough: Any
-    offset_: float
     _model: Any
 
     @abstractmethod
@@ -40,6 +39,11 @@ class BaseMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
     @abstractmethod
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """Return how clean each row is; higher is cleaner."""
+
+    @property
+    @abstractmethod
+    def offset_(self) -> float:
+        """Boundary of `score_samples` between declared and other rows."""
 
     @abstractmethod
     def _check_params(self) -> None:

@@ -1,7 +1,7 @@
 """`load`: a model file in, the estimator that wrote it out."""
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -9,10 +9,6 @@ from treemend.exceptions import ModelFileError
 from treemend.mender import Mender
 from treemend.model_file import StoredModel, read_model
 from treemend.tcs import TCS
-
-if TYPE_CHECKING:
-    from treemend.mender.model import MenderModel
-    from treemend.tcs.model import TCSModel
 
 __all__ = ["load"]
 
@@ -49,7 +45,7 @@ def load(path: str | os.PathLike[str]) -> Mender | TCS:
     kinds: dict[str, Any] = {kind.__name__: kind for kind in (Mender, TCS)}
     if stored.estimator not in kinds:
         raise ModelFileError(f"{path} holds a {stored.estimator[:40]!r}; expected one of {', '.join(kinds)}.")
-    return _fitted(kinds[stored.estimator], stored)
+    return cast(Mender | TCS, _fitted(kinds[stored.estimator], stored))
 
 
 def _fitted(kind: Any, stored: StoredModel) -> Any:
@@ -62,7 +58,7 @@ def _fitted(kind: Any, stored: StoredModel) -> Any:
         estimator._check_params()
     except ValueError as error:
         raise ModelFileError(f"{stored.path} does not hold a usable model: {error}") from None
-    model: MenderModel | TCSModel = stored.model(kind.model_type)
+    model = stored.model(kind.model_type)
     if stored.names is not None and len(stored.names) != model.n_features:
         raise ModelFileError(
             f"{stored.path} has {len(stored.names)} column names for a model of {model.n_features} columns."

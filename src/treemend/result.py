@@ -89,7 +89,7 @@ class Result:
         title: str = "treemend report",
         labels: Mapping[str, str] | None = None,
         units: Mapping[str, str] | None = None,
-        earlier: Mapping[str, Any] | None = None,
+        earlier: dict[str, Any] | None = None,
     ) -> None:
         """Write a report: one HTML file that needs nothing else.
 
@@ -101,7 +101,7 @@ class Result:
             The heading of the page.
         labels, units : mapping of str to str, optional
             What to call columns, and in which units they are.
-        earlier : mapping, optional
+        earlier : dict, optional
             The `summary` of an earlier result, to compare with.
         """
         from treemend.report import summarise, write_html

@@ -7,10 +7,10 @@ import pandas as pd
 import polars as pl
 import pytest
 from tests.rows import correlated_rows, overwrite
-from treemend.synthetic import waves
 
 from treemend import Mender
 from treemend.report.findings import KINDS
+from treemend.synthetic import waves
 
 
 @pytest.fixture(scope="module")

@@ -323,7 +323,9 @@ def search_rows(
     mix, begin = mixture_arrays(scan), np.ascontiguousarray(starts).astype(np.int8)
 
     def task(part: slice) -> None:
-        _find_rows(mix, rules, rows[part], log_slope[part], begin[part], tried[part], labels[part], odds[part], gain[part])
+        _find_rows(
+            mix, rules, rows[part], log_slope[part], begin[part], tried[part], labels[part], odds[part], gain[part]
+        )
 
     for_chunks(task, n, 10 * d**3, n_jobs)
     return labels, odds, gain

@@ -14,6 +14,7 @@ from treemend import tables
 from treemend.base import BaseMender
 from treemend.exceptions import InputError, ParameterError
 from treemend.mender.contaminated import fit_contaminated
+from treemend.mender.filling import Imputation
 from treemend.mender.layout import resolve_layout
 from treemend.mender.learning import CrossFit
 from treemend.mender.model import MenderModel
@@ -105,7 +106,7 @@ class Mender(BaseMender):
         layout: Any = "auto",
         passthrough: Sequence[Any] = (),
         contaminated: bool = False,
-        imputation: str = "mean",
+        imputation: Imputation = "mean",
         progress: bool | None = None,
         random_state: Any = 0,
         n_jobs: int | None = None,
@@ -368,7 +369,7 @@ class Mender(BaseMender):
         return Result(
             repaired=table.rebuilt(mended.values, gaps),
             mask=table.like(mended.mask),
-            corrupted=mended.mask.any(axis=1),
+            corrupted=np.asarray(mended.mask.any(axis=1)),
             unusual=mended.unusual,
             p_values=p_values,
             missing=table.like(missing),

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,7 +52,7 @@ class Layout:
         """Number of columns."""
         return len(self.order)
 
-    def to_columns(self, rows: NDArray[np.generic]) -> NDArray[np.generic]:
+    def to_columns(self, rows: NDArray[Any]) -> NDArray[Any]:
         """Put arrays of shape (n, n_features) from layout order back into the order of the columns."""
         columns = np.empty_like(rows)
         columns[:, self.order] = rows

@@ -167,7 +167,7 @@ def _shape(values: Floats, layout: Layout, widths: Floats, seed: int) -> Shape:
 def _learn_model(values: Floats, layout: Layout, widths: Floats, shape: Shape, seed: int) -> Detector:
     """Learn columns, density and repeated values; what is calibrated comes later."""
     columns: Columns = learn_columns(values, layout.order, widths)
-    rows, log_slope = columns.to_rows(values)
+    rows, _ = columns.to_rows(values)
     density: Density = learn_density(rows, shape, seed)
     nothing = Prices(0.0, 0.0, np.zeros(5))
     empty = RepeatedValues(np.empty((0, 0)), np.empty((0, 0, 0)), np.empty(0), 0.0)

@@ -448,7 +448,11 @@ def ranked_estimates(
                     x0, x1 = rows[r, 2 * g], rows[r, 2 * g + 1]
                     eight, j = g // 4, (g % 4) * 2 * LANES
                     both = weights[1, 2 * g] + weights[1, 2 * g + 1] > 1
-                    left, right, node = node_at[n_wires + 2 * g], node_at[n_wires + 2 * g + 1], node_at[n_wires // 2 + g]
+                    left, right, node = (
+                        node_at[n_wires + 2 * g],
+                        node_at[n_wires + 2 * g + 1],
+                        node_at[n_wires // 2 + g],
+                    )
                     for l in range(lanes):
                         a = (blocks[block, eight, j + l] - x0) ** 2
                         b = (blocks[block, eight, j + LANES + l] - x1) ** 2
