@@ -281,6 +281,11 @@ def test_compilation_is_said_in_one_line(capsys):
         assert capsys.readouterr().err == told
 
 
+def test_quiet_is_quiet(folder, treemend):
+    assert treemend("fit", "clean.csv", "-o", "m", "--quiet") == (0, "", "")
+    assert treemend("mend", "suspect.csv", "-m", "m", "-o", "o.csv", "--quiet") == (0, "", "")
+
+
 def test_parameters_are_plain_options(folder, treemend):
     code, _, _ = treemend(
         "fit", "clean.csv", "-o", "m", "--layout", "4x4", "--contaminated", "--imputation", "mode", "--seed", 7,
