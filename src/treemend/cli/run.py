@@ -161,8 +161,8 @@ def _walk(
         for name in ("output", "mask", "findings")
         if name in targets
     }
-    where = f"{targets['findings']} has all." if "findings" in targets else "--findings writes all of them."
-    builder = SummaryBuilder(repaired="output" in targets, rest=where)
+    where = f"{targets['findings']} has" if "findings" in targets else "The option --findings writes"
+    builder = SummaryBuilder(repaired="output" in targets, rest=f"{where} the findings of every row.")
     drift = _drift_test(reference)
     n_rows = 0
     for batch in read_batches(table, columns, "mending" if "output" in targets else "checking"):

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotri
 from scipy.special import gammaln, logsumexp
 
-from treemend.mender.moments import Moments, add_incomplete, expect_incomplete, moments_of
+from treemend.mender.moments import Moments, add_incomplete, expect_incomplete, has_spread, moments_of
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -113,7 +113,13 @@ def log_density(density: Density, rows: Floats) -> Floats:
 
 def learn_density(rows: Floats, shape: Shape, seed: int) -> Density:
     """Learn a density of the given shape from rows with NaN where values are missing."""
-    return _density(_learn_moments(rows, _roughly_filled(rows), shape, seed), shape)
+    return learn_assigned(rows, shape, seed)[0]
+
+
+def learn_assigned(rows: Floats, shape: Shape, seed: int) -> tuple[Density, Assignment]:
+    """Learn a density as `learn_density` does; also return which rows made which component, for `learn_fold`."""
+    moments, assignment = _learn_moments(rows, _roughly_filled(rows), shape, seed)
+    return _density(moments, shape), assignment
 
 
 def choose_shape(rows: Floats, seed: int) -> Shape:
@@ -137,7 +143,7 @@ def choose_shape(rows: Floats, seed: int) -> Shape:
             break
         start = Shape(n_components, min(best.shrinkage, 0.2), PRIOR_ROWS[0])
         judges = [
-            _Judge(_learn_moments(learning, rough, start, seed), judging)
+            _Judge(_learn_moments(learning, rough, start, seed)[0], judging)
             for (learning, judging), rough in zip(splits, filled, strict=True)
         ]
         chosen, value = _choose_shrinkage(judges, start, best.shrinkage)
@@ -146,11 +152,6 @@ def choose_shape(rows: Floats, seed: int) -> Shape:
         elif n_components > COMPONENTS[1]:
             break
     return best
-
-
-def assign_rows(density: Density, rows: Floats) -> Assignment:
-    """Return how much of each row belongs to which component."""
-    return _assignment(density, rows, *_expect(density, rows))
 
 
 def _assignment(density: Density, rows: Floats, level: Floats, form: Floats) -> Assignment:
@@ -171,7 +172,7 @@ def learn_fold(
     density, shape : Density, Shape
         Learnt from all rows.
     assignment : Assignment
-        `assign_rows` of all rows.
+        Of all rows, as `learn_assigned` returned it with the density.
     rows : (n, d)
         All rows in the coordinates of ``density``.
     kept : (n,) bool
@@ -183,8 +184,8 @@ def learn_fold(
     both = factor[:, None] * factor
     moved = Density(
         offset + factor * density.centre,
-        density.covariance * both,
-        density.precision / both,
+        density.covariance * both / shape.scale,
+        density.precision / both * shape.scale,
         density.log_weight,
         density.log_det - np.log(factor).sum(),
     )
@@ -250,11 +251,12 @@ def _choose_shrinkage(judges: list[_Judge], start: Shape, guess: float) -> tuple
     return Shape(start.n_components, shrinkage, prior_rows, scale), value
 
 
-def _learn_moments(rows: Floats, filled: Floats, shape: Shape, seed: int) -> Moments:
+def _learn_moments(rows: Floats, filled: Floats, shape: Shape, seed: int) -> tuple[Moments, Assignment]:
     labels = _clusters(filled, shape.n_components, seed)
     share = (labels[:, None] == np.arange(labels.max() + 1)).astype(np.float64)
     centre = np.broadcast_to(filled.mean(axis=0), (share.shape[1], rows.shape[1]))
-    first, second = _sums(filled, Assignment(share, share), centre)
+    assignment = Assignment(share, share)
+    first, second = _sums(filled, assignment, centre)
     moments = moments_of(share.sum(axis=0), share.sum(axis=0), centre, first, second)
     # The scale is chosen for moments that were learnt without it.
     unscaled = replace(shape, scale=1.0)
@@ -262,9 +264,11 @@ def _learn_moments(rows: Floats, filled: Floats, shape: Shape, seed: int) -> Mom
     for _ in range(ROUNDS if filled is rows else ROUNDS_INCOMPLETE):
         density = _density(moments, unscaled)
         level, form = _expect(density, rows, likely)
-        moments = _update(density, rows, _assignment(density, rows, level, form))
-        likely = _likely(level) if len(moments.count) == level.shape[1] else None
-    return moments
+        assignment = _assignment(density, rows, level, form)
+        moments = _update(density, rows, assignment)
+        used = has_spread(assignment.share.sum(axis=0))
+        likely = _likely(level)[:, used]
+    return moments, Assignment(assignment.share[:, used], assignment.weight[:, used])
 
 
 def _likely(level: Floats) -> Booleans:
@@ -282,7 +286,7 @@ def _roughly_filled(rows: Floats) -> Floats:
     density = make_density(mean[None], np.diag(variance + 1e-4)[None], np.zeros(1))
     shape = Shape(1, 0.05)
     for _ in range(ROUNDS_INCOMPLETE):
-        density = _density(_update(density, rows, assign_rows(density, rows)), shape)
+        density = _density(_update(density, rows, _assignment(density, rows, *_expect(density, rows))), shape)
     return _expected(density, rows)
 
 

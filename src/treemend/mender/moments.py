@@ -50,12 +50,14 @@ class Moments:
         return np.asarray(scale * covariance)
 
 
-def moments_of(count: Floats, weight: Floats, base: Floats, first: Floats, second: Floats) -> Moments:
-    """Return moments from weighted sums of deviations from ``base`` (first K x d, second K x d x d).
+def has_spread(count: Floats) -> NDArray[np.bool_]:
+    """Tell which components are kept: all but those of hardly more than one row, or the largest."""
+    return np.asarray(count > 1.5 if (count > 1.5).any() else count == count.max())
 
-    A component of hardly more than one row says nothing of its spread and is left out, if another remains.
-    """
-    used = count > 1.5 if (count > 1.5).any() else count == count.max()
+
+def moments_of(count: Floats, weight: Floats, base: Floats, first: Floats, second: Floats) -> Moments:
+    """Return moments from weighted sums of deviations from ``base`` (first K x d, second K x d x d)."""
+    used = has_spread(count)
     count, weight, first = count[used], np.maximum(weight[used], 1e-9), first[used]
     move = first / weight[:, None]
     scatter = second[used] - weight[:, None, None] * move[:, :, None] * move[:, None, :]

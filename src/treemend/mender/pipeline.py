@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from treemend.mender.detector import Detector, find_sets, row_evidence
 from treemend.mender.drift import DriftTest, learn_drift_reference
+from treemend.mender.fill_calibration import FillCalibration, calibrate_filling
 from treemend.mender.filling import Imputation, fill
 from treemend.mender.layout import Layout
 from treemend.mender.learning import CrossFit, learn_detector
@@ -74,8 +75,20 @@ def fit_model(
     """Learn from clean rows, or from what of them is trusted; the cross-fit judges these rows themselves."""
     with step("Learning what clean rows look like"):
         detector, cross_fit = learn_detector(values, layout, seed, n_jobs, learnable=learnable, trusted=trusted)
-    drift = learn_drift_reference(values if learnable is None else learnable)
-    return MenderModel(detector, drift, drift.quantiles[0].copy(), drift.quantiles[-1].copy()), cross_fit
+    learnt = values if learnable is None else learnable
+    with step("Learning how sure filled values are"):
+        filling = learn_filling(learnt, cross_fit, seed)
+    drift = learn_drift_reference(learnt)
+    model = MenderModel(detector, filling, drift, drift.quantiles[0].copy(), drift.quantiles[-1].copy())
+    return model, cross_fit
+
+
+def learn_filling(values: Floats, cross_fit: CrossFit, seed: int) -> FillCalibration:
+    """Learn how far off filled values are, from gaps cut out of rows that a fold has not seen."""
+    judged = np.flatnonzero((cross_fit.fold >= 0) & ~np.isnan(values).all(axis=1))
+    folds = cross_fit.detectors
+    columns, densities = [fold.columns for fold in folds], [fold.density for fold in folds]
+    return calibrate_filling(values[judged], cross_fit.fold[judged], columns, densities, seed)
 
 
 def score_rows(model: MenderModel, values: Floats, *, n_jobs: int | None) -> Floats:
@@ -140,6 +153,8 @@ def mend_rows(
             model.detector.columns,
             values[chunk],
             gaps[chunk],
+            softened=model.softened,
+            spread=model.filling.spread,
             imputation=imputation,
             n_draws=n_draws,
             seed=seed,

@@ -14,8 +14,6 @@ Integers = NDArray[np.int64]
 Booleans = NDArray[np.bool_]
 
 COVERAGE = 0.8
-# Fold densities know a fifth of the rows less and err a little more: this much coverage on them is 80 % in use.
-COVERAGE_OF_FOLDS = 0.79
 # Half the width of the normal law's central interval of that coverage.
 NORMAL_QUANTILE = 1.2815515655446004
 GRID = np.linspace(-3.0, 7.0, 21)
@@ -133,7 +131,7 @@ def _factors(ratio: Floats, place: Floats, scattered: Floats) -> Floats:
         for at, middle in enumerate(GRID):
             near = _near(share, place, middle) / np.sqrt(np.maximum(per_row, 1))
             total = near[row].cumsum()
-            found[kind, at] = error[min(np.searchsorted(total, COVERAGE_OF_FOLDS * total[-1]), len(error) - 1)]
+            found[kind, at] = error[min(np.searchsorted(total, COVERAGE * total[-1]), len(error) - 1)]
     return np.maximum(found / NORMAL_QUANTILE, 1e-6)
 
 
