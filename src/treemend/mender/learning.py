@@ -26,15 +26,9 @@ from treemend.mender.detector import (
 )
 from treemend.mender.evidence import FOREIGN, NOISE, SHIFTED, SINGLE
 from treemend.mender.layout import Layout
-<<<<<<< HEAD
-from treemend.mender.rarity import Rarity, rest_scores
-from treemend.mender.sets import component_of
-from treemend.mender.stuck import RepeatedValues, learn_repeated_values
-from treemend.progress import step
-=======
 from treemend.mender.rarity import Rarity
 from treemend.mender.stuck import learn_repeated_values
->>>>>>> next
+from treemend.progress import step
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
