@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treemend.exceptions import InputError
-from treemend.report.findings import KINDS, Findings
-from treemend.report.row_records import RowRecorder, WorstRows, plain_numbers
+from treemend.report.findings import KINDS, MISSING, Findings
+from treemend.report.row_records import ShownColumns, WorstRows, plain_numbers
 from treemend.report.words import counted, headline, name_run, rule_summary
 
 __all__ = ["FORMAT", "SummaryBuilder", "summarise"]
@@ -25,7 +25,8 @@ _MOST_RECORDS, _FEWEST_RECORDS = 1000, 4
 # Bounds the page: about 4 MB of JSON.
 _MOST_NUMBERS = 600_000
 _MOST_HIT = 15
-_MAP_ROWS, _MAP_COLUMNS, _MAP_CHUNK = 256, 400, 4096
+_TREE = ("start", "stop", "depth")
+_MAP_ROWS, _MAP_COLUMNS = 256, 400
 
 
 def summarise(
@@ -80,7 +81,7 @@ class SummaryBuilder:
         units: Mapping[str, str] | str | None = None,
         rest: str = REST,
     ) -> None:
-        self._repaired, self._labels, self._units, self._rest = repaired, labels or {}, units, rest
+        self._repaired, self._labels, self._units, self._rest = repaired, labels or {}, units or {}, rest
         self._shared: Findings | None = None
         self._n_rows = self._n_corrupted = self._n_unusual = 0
         self._warnings: list[str] = []
@@ -89,28 +90,22 @@ class SummaryBuilder:
         """Take the next rows."""
         if self._shared is None:
             self._start(findings)
-        elif findings.before.shape[1] != len(self._names):
-            raise InputError(
-                f"All batches must have {len(self._names)} columns as the first one has, got "
-                f"{findings.before.shape[1]}."
-            )
-        corrupted, missing = findings.mask[:, self._order], findings.only_missing[:, self._order]
-        self._warnings = list(dict.fromkeys([*self._warnings, *findings.notes]))
-        self._map.add(corrupted)
-        self._missing_map.add(missing)
-        self._hits += corrupted.sum(axis=0)
+        n_columns, expected = findings.before.shape[1], len(self._columns.names)
+        if n_columns != expected:
+            raise InputError(f"All batches must have {expected} columns as the first one has, got {n_columns}.")
+        labels, unusual = findings.cell_labels[:, self._columns.order], findings.left_alone
+        corrupted = (labels >= 0) & (labels != MISSING)
+        self._corrupted.add(corrupted)
+        self._missing.add(labels == MISSING)
         self._joint_hits += (corrupted[:, 1:] & corrupted[:, :-1]).sum(axis=0)
-        self._gaps += missing.sum(axis=0)
-        touched = corrupted.any(axis=1)
-        unusual = np.zeros_like(touched) if findings.unusual is None else findings.unusual & ~touched
-        if findings.kinds is not None:
-            for kind in range(len(KINDS)):
-                cells = (findings.kinds == kind) & findings.mask
-                self._kinds[kind] += (int(cells.any(axis=1).sum()), int(cells.sum()))
-        for worst, of_interest in ((self._worst, ~unusual), (self._worst_unusual, unusual)):
-            worst.add(findings, np.flatnonzero(of_interest), self._n_rows)
-        self._n_rows += len(corrupted)
-        self._n_corrupted += int(touched.sum())
+        for kind in range(len(KINDS)):
+            cells = labels == kind
+            self._kinds[kind] += (cells.any(axis=1).sum(), cells.sum())
+        self._worst.add(findings, np.flatnonzero(~unusual), self._n_rows)
+        self._worst_unusual.add(findings, np.flatnonzero(unusual), self._n_rows)
+        self._warnings = list(dict.fromkeys([*self._warnings, *findings.notes]))
+        self._n_rows += len(labels)
+        self._n_corrupted += int(corrupted.any(axis=1).sum())
         self._n_unusual += int(unusual.sum())
         return self
 
@@ -128,61 +123,55 @@ class SummaryBuilder:
         """
         if self._shared is None:
             raise InputError("There is nothing to summarise: add at least one batch of findings first.")
-        shared, n_columns = self._shared, len(self._names)
+        shared, tree, n_columns = self._shared, self._shared.tree, len(self._columns.names)
         totals = {
             "rows": self._n_rows,
             "columns": n_columns,
             "cells": self._n_rows * n_columns,
             "corrupted_rows": self._n_corrupted,
             "unusual_rows": self._n_unusual,
-            "corrupted_cells": int(self._hits.sum()),
-            "missing_cells": int(self._gaps.sum()),
+            "corrupted_cells": int(self._corrupted.by_column.sum()),
+            "missing_cells": int(self._missing.by_column.sum()),
         }
         rows, unusual_rows = self._worst.records(), self._worst_unusual.records()
-        too_large = shared.grid is not None and n_columns > _MOST_SHOWN_COLUMNS
-        grid = None if shared.grid is None or too_large else list(shared.grid)
+        kinds = [{"rows": n_rows, "cells": n_cells} for n_rows, n_cells in self._kinds.tolist()]
+        n_listed = len(rows) + len(unusual_rows)
+        listed = f"The {n_listed:,} worst of {counted(self._n_rows, 'row')} are listed with their values"
         return {
             "format": FORMAT,
             "repaired": self._repaired,
             "headline": headline(totals, repaired=self._repaired),
             "totals": totals,
             "rule": rule_summary(shared.rule, self._n_rows, self._n_corrupted),
-            "kinds": None
-            if shared.kinds is None
-            else {name: {"rows": int(n), "cells": int(m)} for name, (n, m) in zip(KINDS, self._kinds, strict=True)},
-            "columns": self._columns(shared),
+            "kinds": None if shared.kinds is None else dict(zip(KINDS, kinds, strict=True)),
+            "columns": self._column_summary(shared),
             "map": {
-                "rows_per_cell": self._map.rows_per_cell,
-                "columns_per_cell": self._map.columns_per_cell,
-                "corrupted": self._map.counts(),
-                "missing": self._missing_map.counts() if self._gaps.any() else None,
+                "rows_per_cell": self._corrupted.rows_per_cell,
+                "columns_per_cell": self._corrupted.columns_per_cell,
+                "corrupted": self._corrupted.counts(),
+                "missing": self._missing.counts() if totals["missing_cells"] else None,
             },
             "tree": None
-            if shared.tree is None
-            else {name: getattr(shared.tree, name).tolist() for name in ("start", "stop", "depth")},
-            "grid": grid,
+            if tree is None
+            else {name: getattr(tree, name).tolist() for name in ("start", "stop", "depth")},
+            "grid": None if shared.grid is None or n_columns > _MOST_SHOWN_COLUMNS else list(shared.grid),
             "rows": rows,
             "unusual_rows": unusual_rows,
-            "rest": self._where_the_rest_is(len(rows) + len(unusual_rows)),
+            "rest": f"{listed}; counts and the map cover all. {self._rest}" if n_listed < self._n_rows else "",
             "warnings": self._warnings,
-            "notes": self._notes(grid, too_large=too_large),
+            "notes": self._notes(is_image=shared.grid is not None),
         }
 
-    def _where_the_rest_is(self, n_listed: int) -> str:
-        if n_listed == self._n_rows:
-            return ""
-        listed = f"The {n_listed:,} worst of {counted(self._n_rows, 'row')} are listed with their values"
-        return f"{listed}; counts and the map cover all. {self._rest}"
-
-    def _notes(self, grid: list[int] | None, *, too_large: bool) -> list[str]:
+    def _notes(self, *, is_image: bool) -> list[str]:
         """Say what charts leave out or join."""
-        notes, n_columns = [], len(self._names)
-        if len(self._places) < n_columns:
-            notes.append(f"Charts show {len(self._places):,} of {n_columns:,} columns; shaded runs are exact.")
-        if too_large:
-            notes.append(f"Rows are images of {n_columns:,} values; images of this size are not drawn.")
-        if grid is None and max(self._map.rows_per_cell, self._map.columns_per_cell) > 1:
-            size = f"{counted(self._map.rows_per_cell, 'row')} x {counted(self._map.columns_per_cell, 'column')}"
+        notes, n_columns, n_shown = [], len(self._columns.names), len(self._columns.places)
+        if n_shown < n_columns:
+            notes.append(f"Charts show {n_shown:,} of {n_columns:,} columns; shaded runs are exact.")
+            if is_image:
+                notes.append(f"Rows are images of {n_columns:,} values; images of this size are not drawn.")
+        tall, wide = self._corrupted.rows_per_cell, self._corrupted.columns_per_cell
+        if max(tall, wide) > 1 and not (is_image and n_shown == n_columns):
+            size = f"{counted(tall, 'row')} x {counted(wide, 'column')}"
             notes.append(f"Each cell of the map stands for {size} and is shaded by the share of them that was found.")
         return notes
 
@@ -190,43 +179,39 @@ class SummaryBuilder:
         n_columns = findings.before.shape[1]
         # What holds for all batches; the rows of the first one need not stay in memory.
         self._shared = replace(findings.take(np.zeros(0, dtype=np.int64)), node_scores=None, row_ids=None)
-        self._order = np.arange(n_columns) if findings.order is None else np.asarray(findings.order)
-        names = findings.column_names
-        columns = [names[column] for column in self._order]
-        self._names = [self._labels.get(name, name) for name in columns]
-        self._unit = [_unit_of(name, self._units) for name in columns]
-        self._places = np.unique(np.linspace(0, n_columns - 1, min(n_columns, _MOST_SHOWN_COLUMNS)).astype(np.int64))
-        numbers = 2 * len(self._places) + (0 if findings.tree is None else len(findings.tree.start))
+        order = np.arange(n_columns) if findings.order is None else np.asarray(findings.order)
+        names = np.array(findings.column_names, dtype=object)[order].tolist()
+        places = np.unique(np.linspace(0, n_columns - 1, min(n_columns, _MOST_SHOWN_COLUMNS)).astype(np.int64))
+        numbers = 2 * len(places) + (0 if findings.tree is None else len(findings.tree.start))
         most = int(np.clip(_MOST_NUMBERS // numbers, _FEWEST_RECORDS, _MOST_RECORDS))
-        recorder = RowRecorder(self._order, self._places, self._names)
-        self._worst, self._worst_unusual = WorstRows(recorder, most), WorstRows(recorder, max(1, most // 4))
-        self._map, self._missing_map = _CountMap(n_columns), _CountMap(n_columns)
-        self._hits, self._gaps = np.zeros((2, n_columns), dtype=np.int64)
+        self._columns = ShownColumns(order, [self._labels.get(name, name) for name in names], places)
+        self._worst, self._worst_unusual = (WorstRows(self._columns, size) for size in (most, max(1, most // 4)))
+        self._corrupted, self._missing = _CountMap(n_columns), _CountMap(n_columns)
         self._joint_hits = np.zeros(n_columns - 1, dtype=np.int64)
         self._kinds = np.zeros((len(KINDS), 2), dtype=np.int64)
 
-    def _columns(self, shared: Findings) -> dict[str, Any]:
-        places, columns = self._places, self._order[self._places]
+    def _column_summary(self, shared: Findings) -> dict[str, Any]:
+        order, names, places = self._columns
+        hits, columns = self._corrupted.by_column, order[places]
+        low, high = shared.reference_low, shared.reference_high
+        own_names, unit = shared.column_names, self._units
+        units = [unit if isinstance(unit, str) else unit.get(own_names[column], "") for column in columns]
         return {
             "named": shared.names is not None,
-            "names": [self._names[place] for place in places],
-            "units": [self._unit[place] for place in places] if any(self._unit) else None,
-            "places": places.tolist() if len(places) < len(self._names) else None,
-            "order": None if np.array_equal(self._order, np.arange(len(self._order))) else columns.tolist(),
-            "corrupted": self._hits[places].tolist(),
-            "missing": self._gaps[places].tolist(),
-            "reference_low": None if shared.reference_low is None else plain_numbers(shared.reference_low[columns]),
-            "reference_high": None if shared.reference_high is None else plain_numbers(shared.reference_high[columns]),
+            "names": [names[place] for place in places],
+            "units": units if any(units) else None,
+            "places": places.tolist() if len(places) < len(names) else None,
+            "order": None if np.array_equal(order, np.arange(len(order))) else columns.tolist(),
+            "corrupted": hits[places].tolist(),
+            "missing": self._missing.by_column[places].tolist(),
+            "reference_low": None if low is None else plain_numbers(low[columns]),
+            "reference_high": None if high is None else plain_numbers(high[columns]),
             "most_hit": [
-                {"name": name_run(self._names[start], self._names[stop - 1]), "peak": self._names[peak]}
-                | {"start": start, "stop": stop, "rows": int(self._hits[peak])}
-                for start, stop, peak in hit_together(self._hits, self._joint_hits)[:_MOST_HIT]
+                {"name": name_run(names[start], names[stop - 1]), "peak": names[peak]}
+                | {"start": start, "stop": stop, "rows": int(hits[peak])}
+                for start, stop, peak in hit_together(hits, self._joint_hits)
             ],
         }
-
-
-def _unit_of(name: str, units: Mapping[str, str] | str | None) -> str:
-    return units if isinstance(units, str) else (units or {}).get(name, "")
 
 
 def hit_together(hits: NDArray[np.int64], joint: NDArray[np.int64]) -> list[tuple[int, int, int]]:
@@ -234,11 +219,6 @@ def hit_together(hits: NDArray[np.int64], joint: NDArray[np.int64]) -> list[tupl
 
     `hits` counts the rows in which each column was hit, `joint` those in which it and the next one were. A group is its
     start, its stop, and the column hit most.
-
-    Examples
-    --------
-    >>> hit_together(np.array([0, 8, 9, 9, 1, 5]), np.array([0, 8, 9, 1, 1]))
-    [(1, 4, 2), (5, 6, 5), (4, 5, 4)]
     """
     groups, free = [], hits > 0
     joined = 2 * joint >= np.maximum(hits[1:], hits[:-1])
@@ -259,25 +239,26 @@ def hit_together(hits: NDArray[np.int64], joint: NDArray[np.int64]) -> list[tupl
 
 
 class _CountMap:
-    """Counts of marked values in at most 256 x 400 cells; grows by joining neighbouring rows of cells."""
+    """Counts of marked values by column and in at most 256 x 400 cells; joins neighbouring rows of cells to grow."""
 
     def __init__(self, n_columns: int) -> None:
         self._n_rows, self.rows_per_cell = 0, 1
         self.columns_per_cell = -(-n_columns // _MAP_COLUMNS)
+        self.by_column = np.zeros(n_columns, dtype=np.int64)
         self._starts = np.arange(0, n_columns, self.columns_per_cell)
         self._counts = np.zeros((_MAP_ROWS, len(self._starts)), dtype=np.int64)
 
     def add(self, mask: NDArray[np.bool_]) -> None:
-        for first in range(0, len(mask), _MAP_CHUNK):
-            chunk = mask[first : first + _MAP_CHUNK]
-            rows = np.arange(self._n_rows, self._n_rows + len(chunk))
-            self._n_rows += len(chunk)
-            while (self._n_rows - 1) // self.rows_per_cell >= _MAP_ROWS:
-                joined = self._counts[0::2] + self._counts[1::2]
-                self._counts[: len(joined)], self._counts[len(joined) :] = joined, 0
-                self.rows_per_cell *= 2
-            counts = np.add.reduceat(chunk, self._starts, axis=1, dtype=np.int64)
-            np.add.at(self._counts, rows // self.rows_per_cell, counts)
+        rows = np.arange(self._n_rows, self._n_rows + len(mask))
+        self._n_rows += len(mask)
+        while self._n_rows > _MAP_ROWS * self.rows_per_cell:
+            joined = self._counts[0::2] + self._counts[1::2]
+            self._counts[: len(joined)], self._counts[len(joined) :] = joined, 0
+            self.rows_per_cell *= 2
+        lines, first = np.unique(rows // self.rows_per_cell, return_index=True)
+        counts = np.add.reduceat(mask, first, axis=0, dtype=np.int64)
+        self.by_column += counts.sum(axis=0)
+        self._counts[lines] += np.add.reduceat(counts, self._starts, axis=1)
 
     def counts(self) -> list[list[int]]:
         lines: list[list[int]] = self._counts[: -(-self._n_rows // self.rows_per_cell)].tolist()
