@@ -14,7 +14,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from treemend.tcs.exact import kth_smallest, n_folds, relative_errors, round_up, smallest_of_folds
-from treemend.tcs.label import count_in_cells, first_share
+from treemend.tcs.label import count_cells, count_in_cells, first_share
 from treemend.tcs.tree import AttributeTree
 
 __all__ = ["EuclideanScan", "Fours", "build_fours"]
@@ -22,6 +22,12 @@ __all__ = ["EuclideanScan", "Fours", "build_fours"]
 LANES = 128
 CELLS = 16
 ROWS_IN_CELL = LANES // CELLS
+BY_NODE = 3.0
+"""Up to which cost of the nodes in doubt, against that of all nodes, they are searched one by one (benchmarks/speed)."""
+
+MINIMA_TOGETHER = 300_000
+"""Rows are scanned before their minima are read up to this many minima, which stay in a cache (benchmarks/speed)."""
+
 PADDING = np.float32(1e16)
 """For rows that fill up the last block: farther than any other."""
 
@@ -120,7 +126,7 @@ class EuclideanScan:
         tree, fours, n_blocks = self.tree, self.fours, len(self.blocks)
         radii = np.empty(errors.shape)
         folded = np.zeros((n_folds(n_blocks, CELLS, n_neighbors), CELLS, round_up(tree.n_nodes)), dtype=np.float32)
-        for part, exact, minima in self._minima(rows, n_blocks):
+        for part, exact, minima in self._minima(rows, self.blocks):
             euclidean_radii(
                 minima,
                 folded,
@@ -142,42 +148,61 @@ class EuclideanScan:
         rows: NDArray[np.float64],
         n_neighbors: int,
         inner: NDArray[np.float32],
-        outer: NDArray[np.float32],  # noqa: ARG002 - as for RankedScan, and doubts are measured at once here
+        outer: NDArray[np.float32],
         squares: NDArray[np.float64],
     ) -> NDArray[np.bool_]:
         """Return whether fewer than K reference rows are within the limits, rows x nodes; see `label`."""
-        labels = np.empty(inner.shape, dtype=np.bool_)
-        n_blocks = min(first_share(len(self.cells) * ROWS_IN_CELL, LANES), len(self.blocks))
-        for part, exact, minima in self._minima(rows, n_blocks):
+        fours, n_blocks = self.fours, len(self.blocks)
+        counts = np.zeros(inner.shape, dtype=np.int64)
+        width = self.tree.stop - self.tree.start
+
+        def add_cells(at: NDArray[np.intp], blocks: NDArray[np.float32]) -> None:
+            for part, _, minima in self._minima(rows[at], blocks):
+                found = counts[at[part]]
+                count_cells(minima, inner[at[part]], found)
+                counts[at[part]] = found
+
+        def count(at: NDArray[np.intp], exact: NDArray[np.float64], minima: NDArray[np.float32]) -> None:
+            found, sums = counts[at], np.empty(ROWS_IN_CELL)
             count_in_cells(
-                minima,
-                self.cells,
-                exact,
-                self.fours.begin,
-                self.fours.end,
-                inner[part],
-                squares,
-                n_neighbors,
-                np.empty(ROWS_IN_CELL),
-                labels[part],
+                minima, self.cells, exact, fours.begin, fours.end, outer[at], squares, n_neighbors, sums, found
             )
-        return labels
+            counts[at] = found
+
+        n_first = first_share(n_blocks * LANES, LANES)
+        many = np.arange(len(rows))
+        for blocks in (self.blocks[:n_first], self.blocks[n_first : 3 * n_first]):
+            add_cells(many, blocks)
+            by_node = (counts[many] < n_neighbors) @ (1.5 * width + 25) < BY_NODE * width[0]
+            few, many = many[by_node], many[~by_node]
+            nothing = np.empty((len(few), 0, len(width), CELLS), dtype=np.float32)
+            count(few, self._in_fours(rows[few]), nothing)
+        for part, exact, minima in self._minima(rows[many], self.blocks):
+            counts[many[part]] = 0
+            found = counts[many[part]]
+            count_cells(minima, inner[many[part]], found)
+            counts[many[part]] = found
+            count(many[part], exact, minima)
+        return counts < n_neighbors
 
     def _minima(
-        self, rows: NDArray[np.float64], n_blocks: int
+        self, rows: NDArray[np.float64], blocks: NDArray[np.float32]
     ) -> Iterator[tuple[slice, NDArray[np.float64], NDArray[np.float32]]]:
-        """Yield four rows at a time, with columns in fours, and the smallest estimates of the first blocks' cells."""
+        """Yield some rows at a time, with columns in fours, and the smallest estimates of the blocks' cells."""
         fours = self.fours
         exact, centred = (self._in_fours(values) for values in (rows, rows - self.centre))
-        together = centred.reshape(len(centred) // 4, 4, -1, 4).transpose(0, 2, 1, 3).astype(np.float32)
-        together = np.ascontiguousarray(together).reshape(len(together), -1, 16)
+        n_fours = int(fours.end[0])
+        together = centred.astype(np.float32).reshape(-1, 4, n_fours, 4).transpose(0, 2, 1, 3)
+        together = np.ascontiguousarray(together).reshape(-1, n_fours, 16)
         sums = np.zeros((int(fours.slot.max()) + 1, 4 * LANES), dtype=np.float32)
-        minima = np.empty((4, n_blocks, self.tree.n_nodes, CELLS), dtype=np.float32)
-        for number, four_rows in enumerate(together):
-            part = slice(4 * number, min(4 * number + 4, len(rows)))
+        minima_of_four = 4 * max(1, len(blocks)) * self.tree.n_nodes * CELLS
+        quartets = max(1, min(MINIMA_TOGETHER // minima_of_four, len(together)))
+        minima = np.empty((4 * quartets, len(blocks), self.tree.n_nodes, CELLS), dtype=np.float32)
+        for first in range(0, len(together), quartets):
+            part = slice(4 * first, min(4 * (first + quartets), len(rows)))
             euclidean_minima(
-                self.blocks[:n_blocks],
-                four_rows,
+                blocks,
+                together[first : first + quartets],
                 fours.order,
                 fours.slot,
                 fours.begin,
@@ -211,13 +236,14 @@ def euclidean_minima(
     sums: NDArray[np.float32],
     minima: NDArray[np.float32],
 ) -> None:
-    """Write the smallest estimates of cells to ``minima``, 4 rows x blocks x nodes x CELLS.
+    """Write the smallest estimates of cells to ``minima``, rows x blocks x nodes x CELLS.
 
-    ``rows`` holds for each four of columns the values of the first row, of the second, and so on. ``lanes`` and
+    ``rows`` holds for each four rows and four columns the values of the first row, of the second, and so on. ``lanes`` and
     ``n_cells`` are `LANES` and `CELLS`, as numbers that the compiler does not know: loops of unknown length it
     vectorises, short ones it unrolls.
     """
-    for block in range(len(blocks)):
+    for step in range(len(rows) * len(blocks)):
+        quartet, block = step // len(blocks), step % len(blocks)
         for node in order:
             s = slot[node]
             first = begin[node]
@@ -227,10 +253,10 @@ def euclidean_minima(
                 for l in range(4 * lanes):
                     sums[s, l] = sums[below, l] + sums[below + 1, l]
             for u in range(first, end[node]):
-                a0, a1, a2, a3 = rows[u, 0], rows[u, 1], rows[u, 2], rows[u, 3]
-                b0, b1, b2, b3 = rows[u, 4], rows[u, 5], rows[u, 6], rows[u, 7]
-                c0, c1, c2, c3 = rows[u, 8], rows[u, 9], rows[u, 10], rows[u, 11]
-                d0, d1, d2, d3 = rows[u, 12], rows[u, 13], rows[u, 14], rows[u, 15]
+                a0, a1, a2, a3 = rows[quartet, u, 0], rows[quartet, u, 1], rows[quartet, u, 2], rows[quartet, u, 3]
+                b0, b1, b2, b3 = rows[quartet, u, 4], rows[quartet, u, 5], rows[quartet, u, 6], rows[quartet, u, 7]
+                c0, c1, c2, c3 = rows[quartet, u, 8], rows[quartet, u, 9], rows[quartet, u, 10], rows[quartet, u, 11]
+                d0, d1, d2, d3 = rows[quartet, u, 12], rows[quartet, u, 13], rows[quartet, u, 14], rows[quartet, u, 15]
                 before = np.float32(u > first)
                 for l in range(lanes):
                     r0 = blocks[block, u, l]
@@ -252,7 +278,7 @@ def euclidean_minima(
                     low = min(low, min(sums[s, i + 2 * CELLS + l], sums[s, i + 3 * CELLS + l]))
                     low = min(low, min(sums[s, i + 4 * CELLS + l], sums[s, i + 5 * CELLS + l]))
                     low = min(low, min(sums[s, i + 6 * CELLS + l], sums[s, i + 7 * CELLS + l]))
-                    minima[r, block, node, l] = low
+                    minima[4 * quartet + r, block, node, l] = low
 
 
 @njit(cache=True, nogil=True)

@@ -145,7 +145,8 @@ class NodeIndex:
         errors = 1.01 * _ROUNDING * (norms + self.spread) + _UNDERFLOW * np.sqrt(width)
         if self.grid > 0:
             largest = np.abs(self.spread[0] / self.grid)
-            on_grid = (centred % self.grid == 0) & (np.abs(centred) <= largest * self.grid)
+            units = centred / self.grid
+            on_grid = (units == np.rint(units)) & (np.abs(units) <= largest)
             exact = (_node_sums(~on_grid, self.tree) == 0) & (self.kept * (2 * largest) ** 2 <= 1 / _ROUNDING)
             errors[exact] = 0
         return errors
@@ -187,7 +188,7 @@ class NodeIndex:
             inner, outer = (_rounded_down(np.where(errors == 0, squares, bound)) for bound in (sure, possible))
             labels[at] = self.scan.labels(scaled[at], n_neighbors, inner, outer, squares)
 
-        for_chunks(task, len(complete), self._work(), n_jobs)
+        for_chunks(task, len(complete), self._work() // 4, n_jobs, largest=256)
         labels[missing] = self.radii(rows[missing], n_neighbors, n_jobs=n_jobs) > limits
         return labels
 
@@ -237,8 +238,10 @@ class NodeIndex:
         return distances, numbers
 
     def _scaled(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        half = self.exponent // 2
         with np.errstate(over="ignore", under="ignore"):
-            scaled = np.ldexp(rows, -self.exponent)
+            # Twice a power of two, since one may be out of range by itself.
+            scaled = rows * 2.0**-half * 2.0 ** (half - self.exponent)
         return np.clip(scaled, self.centre - _FARTHEST, self.centre + _FARTHEST)
 
     def _work(self) -> int:

@@ -59,16 +59,16 @@ class Network:
     node_at: NDArray[np.int64]
 
     def passes_of(self, node: int) -> NDArray[np.int64]:
-        """Return the passes without which the sums of one node cannot be taken."""
+        """Return the passes that take the sums of one node and of those below it."""
         if node == 0:
             return self.passes
         n_wires = self.weights.shape[1]
         place = int(np.flatnonzero(self.node_at == node)[0])
         width = n_wires >> (place.bit_length() - 1)
         begin = place * width - n_wires
-        if width < 4:
-            return np.array([(NARROW, begin // 2 * 2, begin // 2 * 2 + 2, 1, 0)])
-        return np.array(_sorting_passes(begin, begin + width))
+        first, last = begin // 2 * 2, begin + max(width, 2)
+        passes = [(NARROW, first, last, 1, 0)] if self.passes[0, 0] == NARROW else []
+        return np.array(passes + (_sorting_passes(begin, begin + width) if width >= 4 else []))
 
 
 def build_network(tree: AttributeTree, kept: NDArray[np.int64]) -> Network:
@@ -193,12 +193,14 @@ class RankedScan:
         tree, network = self.tree, self.network
         counts = np.zeros(inner.shape, dtype=np.int64)
 
-        def count(at: NDArray[np.intp], blocks: slice, passes: NDArray[np.int64], nodes: NDArray[np.int64]) -> None:
-            node_at = network.node_at
-            if len(nodes) < tree.n_nodes:
-                node_at = np.where(node_at == nodes[0], 0, 1)
-            found = counts[at]
-            for part, estimates in self._estimates(rows[at], self.blocks[blocks], passes, node_at):
+        def count(at: NDArray[np.intp], blocks: slice, top: int) -> None:
+            """Count at all nodes of the subtree below ``top``."""
+            inside = (tree.start >= tree.start[top]) & (tree.stop <= tree.stop[top]) & (tree.depth >= tree.depth[top])
+            nodes = np.flatnonzero(inside)
+            column = np.full(tree.n_nodes + 1, len(nodes))
+            column[nodes] = np.arange(len(nodes))
+            found, passes = counts[at], network.passes_of(top)
+            for part, estimates in self._estimates(rows[at], self.blocks[blocks], passes, column[network.node_at]):
                 count_witnesses(
                     estimates,
                     blocks.start * LANES,
@@ -216,13 +218,18 @@ class RankedScan:
                 )
             counts[at] = found
 
-        n_first = first_share(len(self.reference), LANES)
-        count(np.arange(len(rows)), slice(0, n_first), network.passes, np.arange(tree.n_nodes))
-        for blocks in (slice(n_first, 4 * n_first), slice(4 * n_first, len(self.blocks))):
-            for node in np.flatnonzero(np.any(counts < n_neighbors, axis=0)):
-                if blocks.start < len(self.blocks):
-                    at = np.flatnonzero(counts[:, node] < n_neighbors)
-                    count(at, blocks, network.passes_of(node), np.array([node]))
+        blocks = slice(0, min(first_share(len(self.reference), LANES), len(self.blocks)))
+        count(np.arange(len(rows)), blocks, 0)
+        while blocks.stop < len(self.blocks):
+            blocks = slice(blocks.stop, min(3 * blocks.stop, len(self.blocks)))
+            in_doubt = counts < n_neighbors
+            searched = np.zeros(counts.shape, dtype=np.bool_)
+            for node in range(tree.n_nodes):
+                above = searched[:, tree.parent[node]] & (node > 0)
+                searched[:, node] = above | in_doubt[:, node]
+                at = np.flatnonzero(in_doubt[:, node] & ~above)
+                if len(at):
+                    count(at, blocks, node)
         return counts < n_neighbors
 
     def _estimates(
@@ -233,7 +240,7 @@ class RankedScan:
         node_at: NDArray[np.int64],
     ) -> Iterator[tuple[slice, NDArray[np.float32]]]:
         """Yield estimates of some rows at a time, rows x blocks x columns x LANES."""
-        network, n_columns = self.network, int(node_at.max()) + 1
+        network, n_columns = self.network, max(2, int(node_at.max()) + 1)
         on_wires = np.zeros((len(rows), network.weights.shape[1]), dtype=np.float32)
         on_wires[:, network.wire] = rows - self.centre
         wires = np.zeros(network.weights.shape[1] * LANES, dtype=np.float32)
