@@ -29,7 +29,7 @@ class DaskResult:
     ``dask.compute(mended)[0]`` is the same object with all of them as tables in memory, ``dask.persist(mended)[0]`` one
     whose chunks stay on the workers.
 
-    Attributes
+    Parameters
     ----------
     repaired, mask, missing, spread : Dask array or data frame
         As in `treemend.Result`.
