@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from treemend.mender.calibration import Calibration, Tails, learn_tails
 from treemend.mender.columns import Columns, column_widths, learn_columns
-from treemend.mender.density import Density, choose_shape, learn_assigned, learn_fold
+from treemend.mender.density import Density, choose_shape, learn_assigned
 from treemend.mender.detector import (
     Detector,
     Evidence,
@@ -41,8 +41,6 @@ MOST_JUDGED = 4000
 # A price is never below this many nats, and otherwise what this share of clean rows does not exceed.
 LEAST_PRICE = 3.0
 SINGLE_QUANTILE, RUN_QUANTILE = 0.8, 0.95
-# Reference rows up to this upper share of the statistics are looked into, as declared rows are.
-LOOKED_INTO = 0.15
 
 
 @dataclass(frozen=True)
@@ -65,15 +63,6 @@ class CrossFit:
     trusted: Booleans
     detectors: tuple[Detector, ...]
     evidence: Evidence
-
-    def p_values(self) -> Floats:
-        """Return the p-value of each reference row among the others; 1 for rows that were not judged."""
-        p = np.ones(len(self.fold))
-        for own in (True, False):
-            rows = (self.fold >= 0) & (self.trusted == own)
-            if rows.any():
-                p[rows] = self.detectors[0].calibration.p_values(self.evidence.statistic[rows], own=own)
-        return p
 
 
 def learn_detector(
@@ -128,8 +117,8 @@ def learn_detector(
         for f in range(min(FOLDS, n)):
             kept = fold[learning] != f
             own = learn_columns(learnt[kept], layout.order, widths)
-            part = learn_fold(density, shape, assignment, rows, kept, own.to_rows(learnt[kept])[0])
-            folds.append(_uncalibrated(learnt[kept], layout, own, part, component[kept]))
+            part, assigned = learn_assigned(own.to_rows(learnt[kept])[0], shape, seed)
+            folds.append(_uncalibrated(learnt[kept], layout, own, part, assigned.share.argmax(axis=1)))
     elif not crossed:
         judged = shuffled[MOST_LEARNT:][:MOST_JUDGED]
         fold[judged] = np.arange(len(judged)) % FOLDS
@@ -174,7 +163,7 @@ def _uncalibrated(values: Floats, layout: Layout, columns: Columns, density: Den
         learn_repeated_values(values[:, layout.order], np.minimum(component, n_components - 1), n_components),
         Prices(0.0, 0.0, np.zeros(5)),
         Tails(np.zeros(5), np.ones(5)),
-        Calibration(np.empty(0)),
+        Calibration(np.empty(0), np.empty(0)),
         Rarity(np.empty(0)),
     )
 
@@ -222,15 +211,15 @@ def _calibrated(
         rests[own] = clean_rests(model, rows, _random_stretches(rows, rng), n_jobs)
     rarity = Rarity(np.sort(rests[judged]))
     folds = [replace(model, rarity=rarity) for model in folds]
-    counted = evidence.statistic.copy()
-    top = judged & (counted >= np.quantile(counted[judged], 1 - LOOKED_INTO))
+    raw = np.sort(evidence.statistic[judged])
+    counted, examined = evidence.statistic.copy(), Calibration(raw, raw)
     for f, model in enumerate(folds):
-        own = np.flatnonzero(top & (fold == f))
+        own = np.flatnonzero(judged & (fold == f) & (counted >= examined.examined_above))
         rows, log_slope = model.columns.to_rows(values[own])
         found = find_sets(model, rows, log_slope, take_evidence(evidence, own), np.ones(len(own), bool), n_jobs)
-        counted[own[found.unusual]] = -np.inf
+        counted[own[found.unusual]] = examined.least
     clean = take_evidence(evidence, judged)
-    calibration = Calibration(np.sort(counted[judged]))
+    calibration = Calibration(np.sort(counted[judged]), raw)
     final = replace(
         final, prices=learn_prices(clean), tails=learn_tails(clean.values), calibration=calibration, rarity=rarity
     )

@@ -74,7 +74,7 @@ class MenderModel:
         sizes["kinds"] = 5
         check_shapes(detector.tails, sizes, edge="kinds", slope="kinds")
         check_shapes(detector.prices, sizes, extra="kinds")
-        check_shapes(detector.calibration, sizes, statistics="n")
+        check_shapes(detector.calibration, sizes, statistics="n", raw="n")
         check_shapes(detector.rarity, sizes, rest_scores="n")
         check_shapes(detector.repeated, sizes, value="d v", share="d v k", tie="d")
         sizes.update(two=2, grid=len(GRID))

@@ -582,8 +582,8 @@ def find_rows(
                 space,
                 labels,
             )
-            if odds > answers.odds[i]:
-                n_out, runs = count_runs(labels, rules.joined, -1)
+            n_out, runs = count_runs(labels, rules.joined, -1)
+            if odds > answers.odds[i] and n_out > 0:
                 answers.odds[i], answers.evidence[i] = odds, odds - rules.prior[n_out, runs]
                 answers.rest[i] = form
                 for j in range(d):
