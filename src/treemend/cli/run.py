@@ -259,9 +259,9 @@ class _Places(Sequence[Any]):
 def verdict(outcome: Outcome, *, fail_above: float | None) -> tuple[bool, str]:
     """Tell whether `check` fails, and why, in one line.
 
-    If all rows are clean, the number of corrupted rows follows a beta-binomial distribution, and so does that of unusual
-    ones: each threshold is an order statistic of the reference, and fresh rows exceed it independently given where it
-    is. The larger number is tested at half the level, so that clean files fail at most as often as stated.
+    If all rows are clean, the number of corrupted rows follows a beta-binomial distribution, and so does that of
+    unusual ones: each threshold is an order statistic of the reference, and fresh rows exceed it independently given
+    where it is. The larger number is tested at half the level, so that clean files fail at most as often as stated.
     """
     n_rows, totals, rule = outcome.n_rows, outcome.summary["totals"], outcome.summary["rule"] or {}
     found = f"{totals['corrupted_rows']:,} of {counted(n_rows, 'row')} corrupted, {totals['unusual_rows']:,} unusual"
