@@ -56,10 +56,13 @@ def treemend(capfd):
 
 @pytest.fixture(scope="session")
 def fitted(frames, tmp_path_factory):
-    """A model file that the command line wrote, once for all tests."""
+    """A model file that the command line wrote, once for all tests; by then all that mending needs is compiled."""
     place = tmp_path_factory.mktemp("fitted")
     frames[0].to_csv(place / "clean.csv", index=False)
-    assert run(["fit", str(place / "clean.csv"), "-o", str(place / "model.safetensors"), "--quiet"]) == 0
+    frames[1].to_csv(place / "suspect.csv", index=False)
+    model = str(place / "model.safetensors")
+    assert run(["fit", str(place / "clean.csv"), "-o", model, "--quiet"]) == 0
+    assert run(["mend", str(place / "suspect.csv"), "-m", model, "-o", str(place / "out.csv"), "--quiet"]) == 0
     return place / "model.safetensors"
 
 
