@@ -28,6 +28,7 @@ from treemend.mender.evidence import FOREIGN, NOISE, SHIFTED, SINGLE
 from treemend.mender.layout import Layout
 from treemend.mender.rarity import Rarity
 from treemend.mender.stuck import learn_repeated_values
+from treemend.progress import step
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -124,7 +125,8 @@ def learn_detector(
     evidence = no_evidence(n, values.shape[1])
     for f, model in enumerate(folds):
         own = np.flatnonzero(fold == f)
-        put_evidence(evidence, own, first_evidence(model, values[own], *model.columns.to_rows(values[own]), n_jobs))
+        with step(f"fold {f + 1} of {len(folds)}"):
+            put_evidence(evidence, own, first_evidence(model, values[own], *model.columns.to_rows(values[own]), n_jobs))
     return _calibrated(values, final, folds, fold, trusted, evidence, seed, n_jobs)
 
 
