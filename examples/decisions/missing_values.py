@@ -26,7 +26,7 @@ mended = Mender(false_alarm_rate=0.01).fit_mend(holes, n_draws=20)
 
 # %%
 # Left: one row, its mean completion and the random ones. Right: the standard deviation of the steps within the gaps.
-# Filled with means, walks are too smooth; random completions are as rough as walks are.
+# Walks that are filled with means are too smooth; random completions come close to the true roughness.
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4.2), width_ratios=[3, 2], layout="constrained")
 row = 0
 gap = np.flatnonzero(mended.missing[row])

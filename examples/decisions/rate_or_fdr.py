@@ -2,8 +2,8 @@
 A false-alarm rate or a false discovery rate
 ============================================
 
-A false-alarm rate is a share of the clean rows; a false discovery rate is a share of the declared rows. In a large table
-with few corrupted rows they differ much: five per cent of the many clean rows outnumber the corrupted ones.
+A false-alarm rate is a share of the clean rows; a false discovery rate is a share of the declared rows. In a large
+table with few corrupted rows they differ much: five per cent of the many clean rows outnumber the corrupted ones.
 """
 
 import matplotlib.pyplot as plt
@@ -39,7 +39,9 @@ by_rate = [declared(false_alarm_rate=rate) for rate in asked]
 by_fdr = [declared(fdr=rate) for rate in asked]
 
 # %%
-# Corrupted rows that were found are drawn upwards, clean rows that were declared downwards.
+# Corrupted rows that were found are drawn upwards, clean rows that were declared downwards. Where a rate asks for
+# p-values below what the reference rows can show, about one over their number, nothing is declared: allow a higher rate,
+# or give more reference rows.
 figure, axes = plt.subplots(1, 2, figsize=(9, 4.5), sharey=True, layout="constrained")
 for ax, rows, title in zip(axes, (by_rate, by_fdr), ("false_alarm_rate", "fdr"), strict=True):
     right, wrong = (np.array([(flags & which).sum() for flags in rows]) for which in (corrupted, ~corrupted))

@@ -2,8 +2,8 @@
 Dask: more rows than one machine holds
 ======================================
 
-A fitted model goes to the chunks of a Dask array, and the answers are those of one machine, bit for bit. Here threads of
-this machine do the work; with a :class:`dask.distributed.Client` a cluster does.
+A fitted model goes to the chunks of a Dask array, and the answers are those of one machine, bit for bit. Here threads
+of this machine do the work; with a :class:`dask.distributed.Client` a cluster does.
 """
 
 import dask

@@ -46,6 +46,11 @@ ax.plot(share, behind, color="C0", marker="o", linewidth=2, label="Mender, then 
 ax.plot(share, without, color="C1", marker="o", linewidth=2, label="SVC alone")
 ax.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
 ax.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
-ax.set(title="Accuracy on the digits that are covered", xlabel="share of the image that is covered", ylabel="accuracy", ylim=(0.4, 1.01))
+ax.set(
+    title="Accuracy on the digits that are covered",
+    xlabel="share of the image that is covered",
+    ylabel="accuracy",
+    ylim=(0.4, 1.01),
+)
 ax.legend(loc="lower left")
 plt.show()

@@ -92,8 +92,8 @@ plt.show()
 # %%
 # 5. MAP
 # ------
-# The K reference rows nearest on the sibling of the declared node are candidates. The most usual one at the parent fills
-# the gap. Here the candidates are found with NumPy, by the same ranked distance.
+# The K reference rows nearest on the sibling of the declared node are candidates. The most usual one at the parent
+# fills the gap. Here the candidates are found with NumPy, by the same ranked distance.
 node = int(np.flatnonzero(declared)[0])
 sibling = slice(tree.start[tree.sibling[node]], tree.stop[tree.sibling[node]])
 gap = slice(tree.start[node], tree.stop[node])

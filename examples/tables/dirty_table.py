@@ -35,7 +35,9 @@ print(f"other rows changed:       {mended.corrupted[~slipped].mean():.1%}")
 cells = 2 * overwritten[slipped] + mended.mask[slipped]
 meanings = {"as it was": "#f0f0f0", "changed by mistake": "#E69F00", "missed": "#56B4E9", "found": "#0072B2"}
 figure, ax = plt.subplots(figsize=(8, 7), layout="constrained")
-ax.pcolormesh(cells, cmap=ListedColormap(list(meanings.values())), vmin=-0.5, vmax=3.5, edgecolor="white", linewidth=0.4)
+ax.pcolormesh(
+    cells, cmap=ListedColormap(list(meanings.values())), vmin=-0.5, vmax=3.5, edgecolor="white", linewidth=0.4
+)
 ax.invert_yaxis()
 ax.set_xticks(np.arange(30) + 0.5, data.feature_names, rotation=90, fontsize=8)
 ax.set(title="Rows that slipped", ylabel="row")
