@@ -2,8 +2,8 @@
 
 Each kind of evidence is put on the scale of its own upper tail on clean rows; the largest counts. A p-value is the
 conformal one, ``(1 + number of reference statistics >= T) / (N + 1)``: if the reference statistics and that of a fresh
-clean row are exchangeable, it is at most ``a`` with probability at most ``a``, for any N. Beyond the 90 % quantile of the
-reference statistics a generalised Pareto tail refines it; below ``1 / (N + 1)`` that is an extrapolation.
+clean row are exchangeable, it is at most ``a`` with probability at most ``a``, for any N. Beyond the
+largest reference statistic a generalised Pareto tail extrapolates it.
 """
 
 import math
@@ -22,6 +22,9 @@ LEAST_SLOPE = 1.0
 PARETO_SHARE = 0.1
 FEWEST_IN_TAIL = 10
 LARGEST_SHAPE = 0.45
+# Rows up to this upper share of the reference statistics are examined: more cost time, fewer make the threshold higher
+# than it need be, since clean rows that no set of cells explains are odd rather often.
+EXAMINED = 0.15
 
 
 @dataclass(frozen=True)
@@ -54,29 +57,41 @@ def learn_tails(evidence: Floats) -> Tails:
     return Tails(edge, np.maximum(excess, LEAST_SLOPE))
 
 
-def crossed_statistics(evidence: Floats, fold: Integers) -> Floats:
-    """Return the statistics of clean rows, each scaled by tails learnt on the other folds."""
-    statistic = np.empty(len(evidence))
-    for out in np.unique(fold):
-        others = fold != out
-        tails = learn_tails(evidence[others] if others.any() else evidence)
-        statistic[~others] = tails.statistic(evidence[~others])
-    return statistic
-
-
 @dataclass(frozen=True)
 class Calibration:
-    """Reference statistics, ascending; -inf for rows that would be left alone whatever the threshold."""
+    """What the reference rows' own statistics say; both arrays ascending.
+
+    Attributes
+    ----------
+    statistics : (n,)
+        As they count for repairs: a row that would be left alone whatever the threshold has the smallest of all.
+    raw : (n,)
+        As they are.
+    """
 
     statistics: Floats
+    raw: Floats
 
     @property
     def n_rows(self) -> int:
         """Number of reference rows that set the threshold."""
         return len(self.statistics)
 
+    @property
+    def least(self) -> float:
+        """What a row that is left alone counts: as little as the most ordinary reference row."""
+        return float(self.raw[0])
+
+    @property
+    def examined_above(self) -> float:
+        """Rows with a statistic of at least this are examined: whether a set of their cells explains them."""
+        return float(self.raw[int((1 - EXAMINED) * (self.n_rows - 1))])
+
     def p_values(self, statistic: Floats, *, own: bool = False) -> Floats:
         """Return conformal p-values; equal statistics count as larger, so that ties are conservative.
+
+        Beyond the largest reference statistic, where all conformal p-values are 1 / (N + 1), a Pareto tail tells rows
+        apart: p-values below that are extrapolated.
 
         Parameters
         ----------
@@ -86,34 +101,43 @@ class Calibration:
         """
         n = len(self.statistics)
         at_least = n - np.searchsorted(self.statistics, statistic, side="left")
-        return np.asarray((at_least if own else at_least + 1) / max(n + (not own), 1))
+        p = (at_least if own else at_least + 1) / max(n + (not own), 1)
+        beyond = statistic > self.statistics[-1] if n else np.zeros(len(statistic), bool)
+        p[beyond] = np.minimum(p[beyond], self._tail(statistic[beyond]))
+        return np.asarray(p)
 
-    def tail_p_values(self, statistic: Floats) -> Floats:
-        """Return p-values with a Pareto tail beyond the 90 % quantile; finer than 1 / (N + 1), there extrapolated."""
-        p = self.p_values(statistic)
+    def _tail(self, statistic: Floats) -> Floats:
+        """Return the p-values of a generalised Pareto law fitted to the largest reference statistics."""
         n = len(self.statistics)
         k = max(round(PARETO_SHARE * n), FEWEST_IN_TAIL)
-        if k >= n or not np.isfinite(self.statistics[n - k - 1]):
-            return p
-        u = self.statistics[n - k - 1]
-        excess = self.statistics[n - k :] - u
+        if k >= n:
+            return np.ones(len(statistic))
+        edge = self.statistics[n - k - 1]
+        excess = self.statistics[n - k :] - edge
         mean, variance = float(excess.mean()), float(excess.var())
         if mean <= 0:
-            return p
+            return np.ones(len(statistic))
         shape = min(max(0.5 * (1 - mean**2 / variance) if variance > 0 else 0.0, 0.0), LARGEST_SHAPE)
-        z = np.maximum(statistic - u, 0) / (mean * (1 - shape))
+        z = (statistic - edge) / (mean * (1 - shape))
         survival = np.exp(-z) if shape == 0 else (1 + shape * z) ** (-1 / shape)
-        return np.where(statistic > u, (k + 1) / (n + 1) * survival, p)
+        return np.asarray((k + 1) / (n + 1) * survival)
 
     def threshold(self, rate: float) -> float:
-        """Return the smallest statistic that is declared at a rate, infinite if none can be.
+        """Return the statistic above which rows are declared at a rate, infinite if none can be.
 
-        A row is declared exactly where its conformal p-value is at most the rate, which is where its statistic is above
-        this reference statistic.
+        That is exactly where their conformal p-value is at most the rate.
         """
-        n = len(self.statistics)
-        # The small number keeps (N + 1) rate from falling below an integer by rounding alone.
-        allowed = math.floor((n + 1) * rate + 1e-9) - 1
-        if allowed < 0:
-            return math.inf
-        return float(self.statistics[n - 1 - allowed]) if allowed < n else -math.inf
+        return _conformal_threshold(self.statistics, rate)
+
+    def unusual_threshold(self, rate: float) -> float:
+        """Return the raw statistic above which a row that is left alone is called unusual."""
+        return _conformal_threshold(self.raw, rate)
+
+
+def _conformal_threshold(statistics: Floats, rate: float) -> float:
+    n = len(statistics)
+    # The small number keeps (N + 1) rate from falling below an integer by rounding alone.
+    allowed = math.floor((n + 1) * rate + 1e-9) - 1
+    if allowed < 0:
+        return math.inf
+    return float(statistics[n - 1 - allowed]) if allowed < n else -math.inf

@@ -14,6 +14,9 @@ from treemend.mender.compiled import kernel
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
+# Components behind the likeliest by more than this (in nats) do not count.
+FAR_BEHIND = 14.0
+
 
 @kernel
 def split_cells(row: Floats, seen: Integers, gaps: Integers) -> int:
@@ -196,3 +199,30 @@ def gap_covariance(  # noqa: C901
             f = reduced[r, a]
             for b in range(a + 1):
                 found[a, b] += f * reduced[r, b]
+
+
+@kernel
+def to_shares(level: Floats) -> int:
+    """Replace log densities by shares, 0 for components far behind; return the likeliest."""
+    best = level.argmax()
+    top = level[best]
+    total = 0.0
+    for k in range(len(level)):
+        level[k] = math.exp(level[k] - top) if level[k] > top - FAR_BEHIND else 0.0
+        total += level[k]
+    for k in range(len(level)):
+        level[k] /= total
+    return int(best)
+
+
+@kernel
+def pick(share: Floats, uniform: float) -> int:
+    """Return the component that a uniform random number in [0, 1) falls to."""
+    last = 0
+    for k in range(len(share)):
+        if share[k] > 0.0:
+            last = k
+            uniform -= share[k]
+            if uniform < 0.0:
+                break
+    return last

@@ -252,7 +252,7 @@ def _choose_shrinkage(judges: list[_Judge], start: Shape, guess: float) -> tuple
 
 
 def _learn_moments(rows: Floats, filled: Floats, shape: Shape, seed: int) -> tuple[Moments, Assignment]:
-    labels = _clusters(filled, shape.n_components, seed)
+    labels = clusters(filled, shape.n_components, seed)
     share = (labels[:, None] == np.arange(labels.max() + 1)).astype(np.float64)
     centre = np.broadcast_to(filled.mean(axis=0), (share.shape[1], rows.shape[1]))
     assignment = Assignment(share, share)
@@ -314,7 +314,8 @@ def _patterns(rows: Floats) -> Iterator[tuple[Booleans, Integers]]:
             yield pattern, places
 
 
-def _clusters(rows: Floats, n_clusters: int, seed: int) -> Integers:
+def clusters(rows: Floats, n_clusters: int, seed: int) -> Integers:
+    """Return a cluster number for each row."""
     if n_clusters == 1:
         return np.zeros(len(rows), np.int64)
     from sklearn.cluster import KMeans

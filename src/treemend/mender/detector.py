@@ -15,9 +15,7 @@ from treemend.mender.calibration import Calibration, Tails
 from treemend.mender.columns import Columns
 from treemend.mender.density import Density
 from treemend.mender.evidence import (
-    FOREIGN,
     NOISE,
-    SHIFTED,
     SINGLE,
     STUCK,
     Scan,
@@ -27,9 +25,10 @@ from treemend.mender.evidence import (
 )
 from treemend.mender.layout import Layout
 from treemend.mender.prior import run_prior
-from treemend.mender.rarity import Rarity, is_unusual
-from treemend.mender.sets import Mixture, Rules, _find_rows, _single_rows
+from treemend.mender.rarity import Rarity, is_unusual, rest_scores
+from treemend.mender.sets import Answers, Mixture, Rules, find_rows
 from treemend.mender.stuck import RepeatedValues, stuck_evidence
+from treemend.mender.swept import Law
 from treemend.mender.windows import BLOCKS, most_cells
 from treemend.threads import for_chunks
 
@@ -40,6 +39,7 @@ Booleans = NDArray[np.bool_]
 
 # Greedy cells of a row that is not declared yet; more do not change the verdict, only cost time.
 SINGLE_STEPS = 40
+ROUNDS = 10
 NO_EVIDENCE = -1e3
 
 
@@ -134,25 +134,22 @@ class Found:
     log_odds: Floats
 
 
-def mixture_arrays(scan: Scan) -> Mixture:
+def mixture_arrays(scan: Scan) -> tuple[Mixture, Law]:
     """Return the density as kernels read it."""
     density = scan.density
-    return Mixture(
-        density.centre,
-        density.covariance,
-        density.precision,
-        density.log_weight,
-        density.log_det,
-        scan.constants,
-        density.tail,
+    information = density.precision.sum(axis=(1, 2))
+    mix = Mixture(
+        density.centre, density.covariance, density.precision, density.log_weight, density.log_det, information
     )
+    return mix, Law(scan.constants, density.tail)
 
 
-def set_rules(scan: Scan, price: float, extra: Floats) -> Rules:
-    """Return how cells lie and what sets cost; ``price`` is of the first run."""
+def set_rules(scan: Scan, price: float, extra: Floats, rounds: int, steps: int) -> Rules:
+    """Return how cells lie, what sets cost (``price``: the first run), and how long the search goes on."""
     d = len(scan.cells.joined)
     prior = run_prior(d, max(0.0, price + run_prior(d)[1, 1]))
-    return Rules(scan.cells.joined, scan.cells.edges, prior, extra, most_cells(d), math.ceil(d / BLOCKS) + 1)
+    reach = math.ceil(d / BLOCKS) + 1
+    return Rules(scan.cells.joined, scan.cells.edges, prior, extra, most_cells(d), reach, rounds, steps)
 
 
 def first_evidence(
@@ -184,8 +181,8 @@ def first_evidence(
                 which = members[weighed.window[:, kind] == window]
                 if window >= 0:
                     found.windows[np.ix_(which, [kind], place[scan.windows.cells(window)])] = True
-        mix = mixture_arrays(scan)
-        odd, mask = stuck_evidence(scan, mix, detector.repeated, observed, laid[block], seen, n_jobs)
+        mix, law = mixture_arrays(scan)
+        odd, mask = stuck_evidence(scan, mix, law, detector.repeated, observed, laid[block], seen, n_jobs)
         found.values[members, STUCK] = odd
         found.stuck[block] = mask
     return found
@@ -227,20 +224,16 @@ def single_evidence(
         if observed.sum() < 2:
             continue
         scan, place = detector.scan(observed), np.flatnonzero(observed)
-        rules = set_rules(scan, detector.prices.single, detector.prices.extra)
+        rules = set_rules(scan, detector.prices.single, detector.prices.extra, 0, SINGLE_STEPS)
         best = found.cells[np.ix_(members, place)].max(axis=1) + rules.prior[1, 1]
         evidence[members] = best
-        members = members[best > 0]
-        mix, block = mixture_arrays(scan), np.ix_(members, place)
-        seen, slope = np.ascontiguousarray(rows[block]), np.ascontiguousarray(log_slope[block])
-        windows = np.ascontiguousarray(found.windows[members, NOISE][:, place]).astype(np.int8)
-        grown = np.zeros(len(members))
-
-        def task(part: slice) -> None:
-            _single_rows(mix, rules, seen[part], slope[part], windows[part], SINGLE_STEPS, grown[part])
-
-        for_chunks(task, len(members), SINGLE_STEPS * len(place) ** 2, n_jobs)
-        evidence[members] = grown
+        grown = members[best > 0]
+        starts = np.zeros((len(grown), 4, len(place)), np.int8)
+        starts[:, NOISE] = found.windows[grown, NOISE][:, place]
+        first = np.full((len(grown), 5), -np.inf)
+        first[:, SINGLE] = 0.0
+        block = np.ix_(grown, place)
+        evidence[grown] = search_rows(scan, rules, rows[block], log_slope[block], starts, first, n_jobs).odds
     return evidence
 
 
@@ -276,36 +269,34 @@ def find_sets(
         if len(place) < 2:
             found.unusual[members] = True
             continue
-        scan = detector.scan(observed)
-        block = np.ix_(members, place)
+        scan, block = detector.scan(observed), np.ix_(members, place)
+        rules = set_rules(scan, detector.prices.run, detector.prices.extra, ROUNDS, 3 * len(place))
         starts = np.concatenate([evidence.windows[members], evidence.stuck[members][:, None]], axis=1)[:, :, place]
-        tried = starts_to_try(leading[members], starts)
-        labels, odds, gain = search_rows(
-            scan,
-            set_rules(scan, detector.prices.run, detector.prices.extra),
-            np.ascontiguousarray(rows[block]),
-            np.ascontiguousarray(log_slope[block]),
-            starts,
-            tried,
-            n_jobs,
-        )
-        unusual = is_unusual(detector.rarity, mixture_arrays(scan), np.ascontiguousarray(rows[block]), labels, gain)
-        found.log_odds[members] = odds
+        first = first_odds(evidence.values[members], leading[members], starts, rules)
+        answers = search_rows(scan, rules, rows[block], log_slope[block], starts, first, n_jobs)
+        unusual = is_unusual(detector.rarity, answers, detector.density.tail)
+        found.log_odds[members] = answers.odds
         found.unusual[members] = unusual
-        labels[unusual] = -1
+        labels = np.where(unusual[:, None], np.int8(-1), answers.labels)
         found.kinds[block] = labels
         found.mask[block] = labels >= 0
     return found
 
 
-def starts_to_try(leading: Integers, starts: Booleans) -> Booleans:
-    """Say which starts are tried: the stuck run alone where it is the oddest thing, else all others."""
+def first_odds(evidence: Floats, leading: Integers, starts: Booleans, rules: Rules) -> Floats:
+    """Return the log odds (n, 5) of each start, -inf for those that are not tried.
+
+    The stuck run alone is tried where it is the oddest thing, else all others.
+    """
+    odds = evidence - rules.extra
+    size = starts.sum(axis=2)
+    odds[:, :STUCK] += rules.prior[size[:, :STUCK], np.minimum(size[:, :STUCK], 1)]
+    odds[:, SINGLE] = np.maximum(odds[:, SINGLE], rules.prior[1, 1])
     stuck = leading == STUCK
-    tried = np.repeat(~stuck[:, None], 5, axis=1)
-    tried[:, STUCK] = stuck
-    for kind in (NOISE, FOREIGN, SHIFTED, STUCK):
-        tried[:, kind] &= starts[:, kind].any(axis=1)
-    return tried
+    odds[stuck] = -np.inf
+    odds[:, STUCK] = np.where(stuck, 0.0, -np.inf)
+    odds[:, : STUCK + 1][size == 0] = -np.inf
+    return odds
 
 
 def search_rows(
@@ -314,18 +305,38 @@ def search_rows(
     rows: Floats,
     log_slope: Floats,
     starts: Booleans,
-    tried: Booleans,
+    first: Floats,
     n_jobs: int | None,
-) -> tuple[Labels, Floats, Floats]:
-    """Return the labels (n, d), log odds (n,) and log odds before the prior (n,) of the best set of each row."""
+) -> Answers:
+    """Find the best set of each row, from the starts (n, 4, d) whose log odds ``first`` (n, 5) are finite."""
     n, d = rows.shape
-    labels, odds, gain = np.full((n, d), -1, np.int8), np.zeros(n), np.zeros(n)
-    mix, begin = mixture_arrays(scan), np.ascontiguousarray(starts).astype(np.int8)
+    answers = Answers(np.full((n, d), -1, np.int8), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n))
+    mix, law = mixture_arrays(scan)
+    rows, log_slope = np.ascontiguousarray(rows), np.ascontiguousarray(log_slope)
+    begin = np.ascontiguousarray(starts, np.int8)
 
     def task(part: slice) -> None:
-        _find_rows(
-            mix, rules, rows[part], log_slope[part], begin[part], tried[part], labels[part], odds[part], gain[part]
-        )
+        own = Answers(*(array[part] for array in answers))
+        find_rows(mix, law, rules, rows[part], log_slope[part], begin[part], first[part].copy(), own)
 
     for_chunks(task, n, 10 * d**3, n_jobs)
-    return labels, odds, gain
+    return answers
+
+
+def clean_rests(detector: Detector, rows: Floats, out: Booleans, n_jobs: int | None = None) -> Floats:
+    """Return the rest scores (n,) of rows when the cells ``out`` (n, d) are left out."""
+    scores = np.zeros(len(rows))
+    for observed, members in patterns(rows):
+        place = np.flatnonzero(observed)
+        if len(place) < 2:
+            continue
+        scan, block = detector.scan(observed), np.ix_(members, place)
+        starts = np.zeros((len(members), 4, len(place)), np.int8)
+        starts[:, STUCK] = out[block]
+        first = np.full((len(members), 5), -np.inf)
+        first[:, STUCK] = 0.0
+        rules = set_rules(scan, 0.0, np.zeros(5), 0, 0)
+        answers = search_rows(scan, rules, rows[block], np.zeros(rows[block].shape), starts, first, n_jobs)
+        kept = (answers.labels < 0).sum(axis=1)
+        scores[members] = rest_scores(answers.rest, kept, detector.density.tail)
+    return scores

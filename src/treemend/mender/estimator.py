@@ -18,7 +18,7 @@ from treemend.mender.filling import Imputation
 from treemend.mender.layout import resolve_layout
 from treemend.mender.learning import CrossFit
 from treemend.mender.model import MenderModel
-from treemend.mender.pipeline import Mended, fit_model, mend_rows, score_rows
+from treemend.mender.pipeline import Judged, Mended, fit_model, judge_rows, mend_rows
 from treemend.params import check_choice, check_count, check_flag, check_names, check_share
 from treemend.progress import silenced
 from treemend.report.findings import Findings, Rule
@@ -220,8 +220,8 @@ class Mender(BaseMender):
         del y, fit_params
         cross_fit = self._fit(X)
         with self._running():
-            p_values, _ = self._judge(self._suspects(X), cross_fit)
-        return np.where(p_values <= self.false_alarm_rate, -1, 1)
+            judged = judge_rows(self._model, self._suspects(X).values, cross_fit, n_jobs=self.n_jobs)
+        return np.where(judged.p_values <= self.false_alarm_rate, -1, 1)
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """Return how clean each row is: minus the statistic of its evidence, so that higher is cleaner.
@@ -235,9 +235,7 @@ class Mender(BaseMender):
         -------
         ndarray of shape (n_samples,)
         """
-        table = self._suspects(X)
-        with self._running():
-            return -score_rows(self._model, table.values, n_jobs=self.n_jobs)
+        return -self._judge(X).statistic
 
     def p_values(self, X: Any) -> NDArray[np.float64]:
         """Return the share of clean rows with at least as much evidence against them as each row has.
@@ -253,8 +251,7 @@ class Mender(BaseMender):
         -------
         ndarray of shape (n_samples,)
         """
-        scores = self.score_samples(X)
-        return self._model.calibration.p_values(-scores)
+        return self._judge(X).p_values
 
     @property
     def offset_(self) -> float:
@@ -291,17 +288,10 @@ class Mender(BaseMender):
             )
         return cross_fit
 
-    def _judge(
-        self, table: tables.Table, cross_fit: CrossFit | None
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return p-values and scores; with a cross-fit, the rows are those that it judged."""
-        statistics = score_rows(self._model, table.values, n_jobs=self.n_jobs)
-        p_values = self._model.calibration.p_values(statistics)
-        if cross_fit is not None:
-            judged = cross_fit.fold >= 0
-            statistics[judged] = cross_fit.evidence.statistic[judged]
-            p_values[judged] = cross_fit.p_values()[judged]
-        return p_values, -statistics
+    def _judge(self, X: Any) -> Judged:
+        table = self._suspects(X)
+        with self._running():
+            return judge_rows(self._model, table.values, n_jobs=self.n_jobs)
 
     def _mend(
         self,
@@ -314,32 +304,32 @@ class Mender(BaseMender):
     ) -> Result:
         """Mend a table; with a cross-fit, its rows are those that the model learnt from."""
         calibration = self._model.calibration
-        p_values, scores = self._judge(table, cross_fit)
+        judged = judge_rows(self._model, table.values, cross_fit, rate=rate, n_jobs=self.n_jobs)
         if fdr is None:
             rule = Rule("rate", rate, calibration.n_rows, powerless=not np.isfinite(calibration.threshold(rate)))
-            declared = p_values <= rate
+            declared = judged.p_values <= rate
         else:
             rule = Rule("fdr", fdr, calibration.n_rows)
-            declared = adjusted_p_values(p_values) <= fdr
+            declared = adjusted_p_values(judged.p_values) <= fdr
+        unusual = ~declared & (judged.statistic < judged.raw) & (judged.raw > calibration.unusual_threshold(rate))
         mended = mend_rows(
             self._model,
             table.values,
+            judged,
             declared,
-            cross_fit=cross_fit,
+            unusual,
             imputation=self.imputation,
             leave_if_drifted=on_drift == "leave",
             n_draws=n_draws,
             seed=self._seed(),
-            n_jobs=self.n_jobs,
         )
-        return self._result(table, mended, p_values, scores, rule)
+        return self._result(table, mended, judged, rule)
 
     def _result(
         self,
         table: tables.Table,
         mended: Mended,
-        p_values: NDArray[np.float64],
-        scores: NDArray[np.float64],
+        judged: Judged,
         rule: Rule,
     ) -> Result:
         missing = np.isnan(table.values)
@@ -353,8 +343,8 @@ class Mender(BaseMender):
             missing=missing,
             spread=mended.spread,
             unusual=mended.unusual,
-            p_values=p_values,
-            row_scores=scores,
+            p_values=judged.p_values,
+            row_scores=-judged.statistic,
             kinds=mended.kinds,
             cell_evidence=mended.cell_evidence,
             names=table.names,
@@ -371,7 +361,7 @@ class Mender(BaseMender):
             mask=table.like(mended.mask),
             corrupted=np.asarray(mended.mask.any(axis=1)),
             unusual=mended.unusual,
-            p_values=p_values,
+            p_values=judged.p_values,
             missing=table.like(missing),
             spread=table.like(mended.spread),
             draws=[table.rebuilt(draw, gaps) for draw in mended.draws],

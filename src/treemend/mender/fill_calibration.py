@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from treemend.mender.columns import Columns
 from treemend.mender.density import Density
-from treemend.mender.filling import SCATTERED, fill, soften
+from treemend.mender.filling import SCATTERED, AnyDensity, fill, soften
 from treemend.mender.spread import Spread, cut_gaps, describe_gaps, learn_spread
 
 Floats = NDArray[np.float64]
@@ -37,7 +37,7 @@ class FillCalibration:
 
 
 def calibrate_filling(
-    values: Floats, fold: Integers, columns: Sequence[Columns], densities: Sequence[Density], seed: int
+    values: Floats, fold: Integers, columns: Sequence[Columns], densities: Sequence[AnyDensity], seed: int
 ) -> FillCalibration:
     """Fill gaps cut out of left-out rows, each by the density of its fold, and learn from the errors.
 
@@ -61,11 +61,12 @@ def calibrate_filling(
     true, own = values[chosen], fold[chosen]
     softening, (filled, deviation) = 0.0, _filled(true, gaps, own, columns, densities, None)
     usual = np.flatnonzero(_usual_stretches(gaps[:, columns[0].order]))
-    if len(usual) and n <= MOST_ROWS_PER_COLUMN * d:
+    full = [density for density in densities if isinstance(density, Density)]
+    if len(usual) and n <= MOST_ROWS_PER_COLUMN * d and len(full) == len(densities):
         scale = np.nanstd(values, axis=0)
         least = (1 - LEAST_GAIN) * _mean_error(true[usual], filled[usual], gaps[usual], scale)
         for share in SOFTENINGS:
-            softened = [soften(density, share) for density in densities]
+            softened = [soften(density, share) for density in full]
             tried = _filled(true, gaps, own, columns, densities, softened)
             error = _mean_error(true[usual], tried[0][usual], gaps[usual], scale)
             if error < least:
@@ -84,7 +85,7 @@ def _filled(
     gaps: Booleans,
     fold: Integers,
     columns: Sequence[Columns],
-    densities: Sequence[Density],
+    densities: Sequence[AnyDensity],
     softened: Sequence[Density] | None,
 ) -> tuple[Floats, Floats]:
     filled, deviation = np.empty_like(true), np.empty_like(true)

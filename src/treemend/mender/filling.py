@@ -19,19 +19,22 @@ from treemend.mender.conditional import (
     factorise,
     gap_covariance,
     gap_variances,
+    pick,
     reduce_gaps,
     split_cells,
+    to_shares,
 )
 from treemend.mender.density import Density, density_constants, make_density
+from treemend.mender.low_rank import LowRankDensity
+from treemend.mender.low_rank_filling import fill_low_rank
 from treemend.mender.spread import Spread, describe_gaps
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Booleans = NDArray[np.bool_]
 Imputation = Literal["mean", "mode", "draw"]
+AnyDensity = Density | LowRankDensity
 
-# Components behind the likeliest by more than this (in nats) do not count.
-FAR_BEHIND = 14.0
 # Variances count up to this many squared warp scales where a mean is taken back through the warp: beyond, the sinh of a
 # tail that nobody has seen would dominate it.
 MOST_VARIANCE = 1.0
@@ -93,7 +96,7 @@ class Conditional:
 
 
 def fill(
-    density: Density,
+    density: AnyDensity,
     columns: Columns,
     values: Floats,
     gaps: Booleans | None = None,
@@ -109,7 +112,7 @@ def fill(
 
     Parameters
     ----------
-    density : Density
+    density : Density or LowRankDensity
         In the coordinates of ``columns``.
     columns : Columns
     values : (n, d)
@@ -180,12 +183,12 @@ def soften(density: Density, share: float) -> Density:
     return make_density(density.centre, covariance, density.log_weight)
 
 
-def conditional(density: Density, scale: Floats, rows: Floats, n_draws: int = 0, seed: int = 0) -> Conditional:
+def conditional(density: AnyDensity, scale: Floats, rows: Floats, n_draws: int = 0, seed: int = 0) -> Conditional:
     """Return the law of the missing cells of each row.
 
     Parameters
     ----------
-    density : Density
+    density : Density or LowRankDensity
     scale : (d,)
         Scale of each column's warp.
     rows : (n, d)
@@ -196,9 +199,26 @@ def conditional(density: Density, scale: Floats, rows: Floats, n_draws: int = 0,
     n, d = rows.shape
     mean, variance, centre, deviation, mode = (np.zeros((n, d)) for _ in range(5))
     draws = np.zeros((n_draws, n, d))
-    uniform, chi_square, normal = _noise(rows, n_draws, seed)
+    rows = np.ascontiguousarray(rows)
+    written = mean, variance, centre, deviation, mode, draws
+    if isinstance(density, LowRankDensity):
+        fill_low_rank(
+            rows,
+            scale,
+            density.centre,
+            density.factor,
+            density.noise,
+            density.core,
+            density.log_weight,
+            density_constants(d),
+            density.tail,
+            MOST_VARIANCE,
+            *_noise(rows, n_draws, seed, d + density.factor.shape[1]),
+            *written,
+        )
+        return Conditional(*written)
     _fill(
-        np.ascontiguousarray(rows),
+        rows,
         scale,
         density.centre,
         density.covariance,
@@ -207,25 +227,18 @@ def conditional(density: Density, scale: Floats, rows: Floats, n_draws: int = 0,
         density.log_det,
         density_constants(d),
         density.tail,
-        uniform,
-        chi_square,
-        normal,
-        mean,
-        variance,
-        centre,
-        deviation,
-        mode,
-        draws,
+        *_noise(rows, n_draws, seed, d),
+        *written,
     )
-    return Conditional(mean, variance, centre, deviation, mode, draws)
+    return Conditional(*written)
 
 
-def _noise(rows: Floats, n_draws: int, seed: int) -> tuple[Floats, Floats, Floats]:
-    """Random numbers of each row, from a generator seeded by the row itself: (n, n_draws) twice and (n, n_draws, d)."""
+def _noise(rows: Floats, n_draws: int, seed: int, size: int) -> tuple[Floats, Floats, Floats]:
+    """Random numbers of each row, from a generator seeded by the row: (n, n_draws) twice and (n, n_draws, size)."""
     n, d = rows.shape
+    uniform, chi_square, normal = np.empty((n, n_draws)), np.empty((n, n_draws)), np.empty((n, n_draws, size))
     if n_draws == 0:
-        return np.empty((n, 0)), np.empty((n, 0)), np.empty((n, 0, d))
-    uniform, chi_square, normal = np.empty((n, n_draws)), np.empty((n, n_draws)), np.empty((n, n_draws, d))
+        return uniform, chi_square, normal
     tail = Density.tail
     observed = d - np.isnan(rows).sum(axis=1)
     for i, row in enumerate(rows):
@@ -233,7 +246,7 @@ def _noise(rows: Floats, n_draws: int, seed: int) -> tuple[Floats, Floats, Float
         rng = np.random.default_rng([seed, *np.frombuffer(digest, dtype=np.uint32).tolist()])
         uniform[i] = rng.random(n_draws)
         chi_square[i] = rng.chisquare(tail + observed[i], n_draws)
-        normal[i] = rng.standard_normal((n_draws, d))
+        normal[i] = rng.standard_normal((n_draws, size))
     return uniform, chi_square, normal
 
 
@@ -276,7 +289,7 @@ def _fill(  # noqa: C901, PLR0912, PLR0915
         for turn in range(2 * n_components):
             k = turn % n_components
             if turn == n_components:
-                best = _to_shares(level)
+                best = to_shares(level)
             if turn >= n_components and level[k] == 0.0:
                 continue
             if turn < n_components or n_components > 1:
@@ -318,10 +331,9 @@ def _fill(  # noqa: C901, PLR0912, PLR0915
                 variance[i, j] += share * 0.5 * ((t * t + c * c) * grown * grown - 1.0)
             if n_draws == 0:
                 continue
-            low = level[:k].sum()
             prepared = False
             for r in range(n_draws):
-                if not (low <= uniform[i, r] < low + share or (uniform[i, r] >= low + share and _last(level, k))):
+                if pick(level, uniform[i, r]) != k:
                     continue
                 if not prepared:
                     if m > n:
@@ -343,23 +355,3 @@ def _fill(  # noqa: C901, PLR0912, PLR0915
             mode[i, j] = centres[best, j] + expected[best, a]
             variance[i, j] = max(variance[i, j] - mean[i, j] * mean[i, j], 0.0)
             deviation[i, j] = math.sqrt(max(deviation[i, j] - centre[i, j] * centre[i, j], 0.0))
-
-
-@kernel
-def _to_shares(level: Floats) -> int:
-    """Replace log densities by shares, 0 for components far behind; return the likeliest."""
-    best = level.argmax()
-    top = level[best]
-    total = 0.0
-    for k in range(len(level)):
-        level[k] = math.exp(level[k] - top) if level[k] > top - FAR_BEHIND else 0.0
-        total += level[k]
-    for k in range(len(level)):
-        level[k] /= total
-    return int(best)
-
-
-@kernel
-def _last(level: Floats, k: int) -> bool:
-    """Whether no later component counts."""
-    return not (level[k + 1 :] > 0.0).any()

@@ -1,7 +1,8 @@
 """Learning a detector from clean rows, every row judged by a model that has not seen it.
 
 Up to `MOST_CROSS_FITTED` rows, five models, each of four fifths of the rows with its own ranges, judge the fifth that
-is left. Beyond, one model of `MOST_LEARNT` rows is enough, and up to `MOST_JUDGED` rows that it has not seen are judged.
+is left. Beyond, one model of `MOST_LEARNT` rows is enough, and up to `MOST_JUDGED` rows that it has not seen are
+judged.
 What scales evidence (prices, tails) is learnt, for the rows of a fold, on the other folds.
 """
 
@@ -13,21 +14,20 @@ from numpy.typing import NDArray
 
 from treemend.mender.calibration import Calibration, Tails, learn_tails
 from treemend.mender.columns import Columns, column_widths, learn_columns
-from treemend.mender.density import Density, Shape, choose_shape, learn_density
+from treemend.mender.density import Density, choose_shape, learn_assigned
 from treemend.mender.detector import (
     Detector,
     Evidence,
     Prices,
+    clean_rests,
     find_sets,
     first_evidence,
-    mixture_arrays,
     single_evidence,
 )
-from treemend.mender.evidence import FOREIGN, NOISE, SHIFTED, SINGLE, patterns
+from treemend.mender.evidence import FOREIGN, NOISE, SHIFTED, SINGLE
 from treemend.mender.layout import Layout
-from treemend.mender.rarity import Rarity, rest_scores
-from treemend.mender.sets import component_of
-from treemend.mender.stuck import RepeatedValues, learn_repeated_values
+from treemend.mender.rarity import Rarity
+from treemend.mender.stuck import learn_repeated_values
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -40,8 +40,6 @@ MOST_JUDGED = 4000
 # A price is never below this many nats, and otherwise what this share of clean rows does not exceed.
 LEAST_PRICE = 3.0
 SINGLE_QUANTILE, RUN_QUANTILE = 0.8, 0.95
-# Reference rows up to this upper share of the statistics are looked into, as declared rows are.
-LOOKED_INTO = 0.15
 
 
 @dataclass(frozen=True)
@@ -64,15 +62,6 @@ class CrossFit:
     trusted: Booleans
     detectors: tuple[Detector, ...]
     evidence: Evidence
-
-    def p_values(self) -> Floats:
-        """Return the p-value of each reference row among the others; 1 for rows that were not judged."""
-        p = np.ones(len(self.fold))
-        for own in (True, False):
-            rows = (self.fold >= 0) & (self.trusted == own)
-            if rows.any():
-                p[rows] = self.detectors[0].calibration.p_values(self.evidence.statistic[rows], own=own)
-        return p
 
 
 def learn_detector(
@@ -112,24 +101,26 @@ def learn_detector(
     crossed = n <= MOST_CROSS_FITTED
     learnable = values if learnable is None else learnable
     trusted = np.ones(n, bool) if trusted is None else trusted
-    usable = ~np.isnan(learnable).all(axis=1)
-    learning = np.flatnonzero(usable) if crossed else np.sort(shuffled[:MOST_LEARNT])
-    widths = column_widths(learnable)
-    shape = _shape(learnable[learning], layout, widths, seed)
-    final = _learn_model(learnable[learning], layout, widths, shape, seed)
-    if crossed:
-        fold = shuffled % min(FOLDS, n)
-        folds = (
-            [_learn_model(learnable[usable & (fold != f)], layout, widths, shape, seed) for f in range(min(FOLDS, n))]
-            if n > 1
-            else []
-        )
-        fold = fold if n > 1 else np.full(n, -1)
-    else:
-        fold = np.full(n, -1)
+    learning = np.arange(n) if crossed else np.sort(shuffled[:MOST_LEARNT])
+    learning = learning[~np.isnan(learnable[learning]).all(axis=1)]
+    widths, learnt = column_widths(learnable), learnable[learning]
+    columns = learn_columns(learnt, layout.order, widths)
+    rows = columns.to_rows(learnt)[0]
+    shape = choose_shape(rows, seed)
+    density, assignment = learn_assigned(rows, shape, seed)
+    component = assignment.share.argmax(axis=1)
+    final = _uncalibrated(learnt, layout, columns, density, component)
+    fold, folds = np.full(n, -1), [final] * FOLDS
+    if crossed and n > 1:
+        fold, folds = shuffled % min(FOLDS, n), []
+        for f in range(min(FOLDS, n)):
+            kept = fold[learning] != f
+            own = learn_columns(learnt[kept], layout.order, widths)
+            part, assigned = learn_assigned(own.to_rows(learnt[kept])[0], shape, seed)
+            folds.append(_uncalibrated(learnt[kept], layout, own, part, assigned.share.argmax(axis=1)))
+    elif not crossed:
         judged = shuffled[MOST_LEARNT:][:MOST_JUDGED]
         fold[judged] = np.arange(len(judged)) % FOLDS
-        folds = [final] * FOLDS
     evidence = no_evidence(n, values.shape[1])
     for f, model in enumerate(folds):
         own = np.flatnonzero(fold == f)
@@ -160,35 +151,19 @@ def take_evidence(evidence: Evidence, rows: Any) -> Evidence:
     return Evidence(*(getattr(evidence, field.name)[rows] for field in fields(Evidence)))
 
 
-def _shape(values: Floats, layout: Layout, widths: Floats, seed: int) -> Shape:
-    return choose_shape(learn_columns(values, layout.order, widths).to_rows(values)[0], seed)
-
-
-def _learn_model(values: Floats, layout: Layout, widths: Floats, shape: Shape, seed: int) -> Detector:
-    """Learn columns, density and repeated values; what is calibrated comes later."""
-    columns: Columns = learn_columns(values, layout.order, widths)
-    rows, _ = columns.to_rows(values)
-    density: Density = learn_density(rows, shape, seed)
-    nothing = Prices(0.0, 0.0, np.zeros(5))
-    empty = RepeatedValues(np.empty((0, 0)), np.empty((0, 0, 0)), np.empty(0), 0.0)
-    model = Detector(
+def _uncalibrated(values: Floats, layout: Layout, columns: Columns, density: Density, component: Integers) -> Detector:
+    """Return a detector whose prices, tails and thresholds are not known yet."""
+    n_components = len(density.log_weight)
+    return Detector(
         layout,
         columns,
         density,
-        empty,
-        nothing,
+        learn_repeated_values(values[:, layout.order], np.minimum(component, n_components - 1), n_components),
+        Prices(0.0, 0.0, np.zeros(5)),
         Tails(np.zeros(5), np.ones(5)),
-        Calibration(np.empty(0)),
+        Calibration(np.empty(0), np.empty(0)),
         Rarity(np.empty(0)),
     )
-    component = np.zeros(len(values), np.int64)
-    for observed, members in patterns(rows):
-        if observed.any():
-            seen = np.ascontiguousarray(rows[np.ix_(members, np.flatnonzero(observed))])
-            component_of(mixture_arrays(model.scan(observed)), seen, found := np.empty(len(members), np.int64))
-            component[members] = found
-    repeated = learn_repeated_values(values[:, layout.order], component, len(density.log_weight))
-    return replace(model, repeated=repeated)
 
 
 def learn_prices(evidence: Evidence) -> Prices:
@@ -215,7 +190,7 @@ def _calibrated(
     seed: int,
     n_jobs: int | None,
 ) -> tuple[Detector, CrossFit]:
-    judged = fold >= 0
+    judged = (fold >= 0) & trusted
     if not judged.any():
         return final, CrossFit(fold, trusted, (), evidence)
     counting = np.where(trusted, fold, -1)
@@ -230,19 +205,19 @@ def _calibrated(
     for f, model in enumerate(folds):
         own = np.flatnonzero(fold == f)
         evidence.statistic[own] = model.tails.statistic(evidence.values[own])
-        rests[own] = _clean_rests(model, values[own], rng)
-    judged &= trusted
+        rows = model.columns.to_rows(values[own])[0]
+        rests[own] = clean_rests(model, rows, _random_stretches(rows, rng), n_jobs)
     rarity = Rarity(np.sort(rests[judged]))
     folds = [replace(model, rarity=rarity) for model in folds]
-    counted = evidence.statistic.copy()
-    top = judged & (counted >= np.quantile(counted[judged], 1 - LOOKED_INTO))
+    raw = np.sort(evidence.statistic[judged])
+    counted, examined = evidence.statistic.copy(), Calibration(raw, raw)
     for f, model in enumerate(folds):
-        own = np.flatnonzero(top & (fold == f))
+        own = np.flatnonzero(judged & (fold == f) & (counted >= examined.examined_above))
         rows, log_slope = model.columns.to_rows(values[own])
         found = find_sets(model, rows, log_slope, take_evidence(evidence, own), np.ones(len(own), bool), n_jobs)
-        counted[own[found.unusual]] = -np.inf
+        counted[own[found.unusual]] = examined.least
     clean = take_evidence(evidence, judged)
-    calibration = Calibration(np.sort(counted[judged]))
+    calibration = Calibration(np.sort(counted[judged]), raw)
     final = replace(
         final, prices=learn_prices(clean), tails=learn_tails(clean.values), calibration=calibration, rarity=rarity
     )
@@ -254,19 +229,9 @@ def _others(evidence: Evidence, fold: Integers, out: int) -> Evidence:
     return take_evidence(evidence, others if others.any() else fold >= 0)
 
 
-def _clean_rests(model: Detector, values: Floats, rng: np.random.Generator) -> Floats:
-    """Return the rest scores of clean rows with a random stretch of their observed cells left out."""
-    rows = model.columns.to_rows(values)[0]
-    scores = np.zeros(len(rows))
-    share, place = rng.uniform(0.1, 0.5, len(rows)), rng.random(len(rows))
-    for observed, members in patterns(rows):
-        d = int(observed.sum())
-        if d < 2:
-            continue
-        width = np.maximum(1, np.round(share[members] * d)).astype(np.int64)
-        start = (place[members] * (d - width + 1)).astype(np.int64)[:, None]
-        cell = np.arange(d)
-        out = (cell >= start) & (cell < start + width[:, None])
-        seen = np.ascontiguousarray(rows[np.ix_(members, np.flatnonzero(observed))])
-        scores[members] = rest_scores(mixture_arrays(model.scan(observed)), seen, out)
-    return scores
+def _random_stretches(rows: Floats, rng: np.random.Generator) -> Booleans:
+    """Return for each row a random stretch of a tenth to a half of its cells."""
+    n, d = rows.shape
+    width = np.maximum(1, np.round(rng.uniform(0.1, 0.5, n) * d)).astype(np.int64)
+    start = (rng.random(n) * (d - width + 1)).astype(np.int64)[:, None]
+    return np.asarray((np.arange(d) >= start) & (np.arange(d) < start + width[:, None]))

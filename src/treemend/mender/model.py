@@ -1,14 +1,19 @@
 """The fitted model of the recommended method: the detector, and what fills, spreads and drift are measured by."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from treemend.mender.calibration import Calibration
+from treemend.mender.density import Density
 from treemend.mender.detector import Detector
 from treemend.mender.drift import DriftReference
+from treemend.mender.fill_calibration import FillCalibration
+from treemend.mender.filling import soften
 from treemend.mender.layout import Layout
+from treemend.mender.spread import GRID
 from treemend.model_file import check_shapes
 
 __all__ = ["MenderModel"]
@@ -22,6 +27,8 @@ class MenderModel:
     ----------
     detector : Detector
         Density, evidence and calibration.
+    filling : FillCalibration
+        How far off filled values are.
     drift : DriftReference
         Quantiles of the columns.
     reference_low, reference_high : ndarray of shape (n_features,)
@@ -29,6 +36,7 @@ class MenderModel:
     """
 
     detector: Detector
+    filling: FillCalibration
     drift: DriftReference
     reference_low: NDArray[np.float64]
     reference_high: NDArray[np.float64]
@@ -48,6 +56,11 @@ class MenderModel:
         """From statistics to p-values."""
         return self.detector.calibration
 
+    @cached_property
+    def softened(self) -> Density | None:
+        """The density that fills stretches, where that is another one."""
+        return soften(self.detector.density, self.filling.softening) if self.filling.softening else None
+
     def validate(self) -> None:
         """Check that all parts, read from a file, have the same sizes."""
         detector = self.detector
@@ -61,5 +74,8 @@ class MenderModel:
         sizes["kinds"] = 5
         check_shapes(detector.tails, sizes, edge="kinds", slope="kinds")
         check_shapes(detector.prices, sizes, extra="kinds")
-        check_shapes(detector.calibration, sizes, statistics="n")
+        check_shapes(detector.calibration, sizes, statistics="n", raw="n")
         check_shapes(detector.rarity, sizes, rest_scores="n")
+        check_shapes(detector.repeated, sizes, value="d v", share="d v k", tie="d")
+        sizes.update(two=2, grid=len(GRID))
+        check_shapes(self.filling.spread, sizes, factor="two grid", draw_factor="two grid", column="d", empty="d")

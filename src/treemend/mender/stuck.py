@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from treemend.mender.compiled import kernel
 from treemend.mender.evidence import Scan
 from treemend.mender.sets import Mixture, new_space, row_state
-from treemend.mender.swept import log_sum, prefix_forms, student
+from treemend.mender.swept import Law, log_sum, prefix_forms, student
 from treemend.threads import for_chunks
 
 Floats = NDArray[np.float64]
@@ -99,6 +99,7 @@ def fewest_equal(scan: Scan) -> int:
 def stuck_evidence(
     scan: Scan,
     mix: Mixture,
+    law: Law,
     repeated: RepeatedValues,
     observed: Booleans,
     laid: Floats,
@@ -109,7 +110,7 @@ def stuck_evidence(
 
     Parameters
     ----------
-    scan, mix
+    scan, mix, law
         Of the observed cells.
     repeated : RepeatedValues
         Of all cells.
@@ -134,6 +135,7 @@ def stuck_evidence(
     def task(part: slice) -> None:
         _stuck_rows(
             mix,
+            law,
             laid[part],
             rows[part],
             *table,
@@ -168,7 +170,9 @@ def _patches_of_equals(laid: Floats, line: Integers, column: Integers, tolerance
     width = 0
     for j in range(d):
         width = max(width, column[j] + 1)
-    at = np.full((line[d - 1] + 1) * width, -1)
+    at = np.empty((line[d - 1] + 1) * width, np.int64)
+    for p in range(len(at)):
+        at[p] = -1
     for j in range(d - 1, -1, -1):
         at[line[j] * width + column[j]] = j
         region[j] = -1
@@ -231,6 +235,7 @@ def _log_shares(
 @kernel
 def _stuck_rows(
     mix: Mixture,
+    law: Law,
     laid: Floats,
     rows: Floats,
     value: Floats,
@@ -257,7 +262,8 @@ def _stuck_rows(
             count = _patches_of_equals(laid[i], line, column, tolerance, region)
         else:
             count = _runs_of_equals(laid[i], joined, tolerance, region)
-        size[:] = 0
+        for j in range(d):
+            size[j] = 0
         for j in range(d):
             size[region[j]] += 1
         ready = False
@@ -277,12 +283,12 @@ def _stuck_rows(
                     at += 1
             _log_shares(laid[i], cells, m, value, share, tie, tolerance, log_share)
             if not ready:
-                row_state(mix, rows[i], away, r, q)
+                row_state(mix, law, rows[i], away, r, q)
                 ready = True
             for k in range(n_components):
                 prefix_forms(mix.precision[k], 1.0, r[k], cells, m, space.upper, space.forms)
-                level = mix.log_weight[k] + mix.constants[d - m] + mix.log_det[k] - space.forms[1, m - 1]
-                outside[k] = student(level, d - m, q[k] - space.forms[0, m - 1], mix.tail)
+                level = mix.log_weight[k] + law.constants[d - m] + mix.log_det[k] - space.forms[1, m - 1]
+                outside[k] = student(level, d - m, q[k] - space.forms[0, m - 1], law.tail)
             total = log_sum(outside)
             for k in range(n_components):
                 outside[k] -= total
@@ -293,7 +299,8 @@ def _stuck_rows(
             if value_here <= evidence[i]:
                 continue
             evidence[i] = value_here
-            mask[i] = False
+            for j in range(d):
+                mask[i, j] = False
             some = False
             for a in range(m):
                 usual = 0.0

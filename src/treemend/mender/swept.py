@@ -9,7 +9,10 @@ All sums have a fixed order, so that a row's result has the same bits in any com
 """
 
 import math
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar, cast
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,6 +24,42 @@ Booleans = NDArray[np.bool_]
 
 # Components this many nats behind the best one are dropped from the search in a row.
 FAR_BEHIND = 8.0
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def inlined(function: Function) -> Function:
+    """Compile ``function`` as a part of the one kernel that calls it, which takes less time than by itself as well."""
+    return cast(Function, numba.njit(nogil=True, error_model="numpy", inline="always")(function))
+
+
+class State(NamedTuple):
+    """A row with some cells out, under some components."""
+
+    W: Floats  # K x d x d, lower triangles
+    r: Floats  # K x d
+    q: Floats  # K
+    ld: Floats  # K
+    log_weight: Floats  # K
+    out: Booleans  # d
+
+
+class Space(NamedTuple):
+    """Memory that the moves of a row share."""
+
+    order: Integers  # d
+    upper: Floats  # d x d
+    forms: Floats  # 2 x d
+    gains: Floats  # d
+    alone: Floats  # d
+
+
+class Law(NamedTuple):
+    """What all components share: constants (d + 1) of Student densities, and their tail."""
+
+    constants: Floats
+    tail: float
 
 
 @kernel
@@ -43,70 +82,58 @@ def student(level: float, n: int, q: float, tail: float) -> float:
 
 
 @kernel
-def kept_density(log_weight: Floats, ld: Floats, q: Floats, constants: Floats, n: int, tail: float) -> float:
+def kept_density(state: State, law: Law, n: int) -> float:
     """Return the log density of the n kept cells."""
-    terms = np.empty(len(q))
-    for k in range(len(q)):
-        terms[k] = student(log_weight[k] + constants[n] + ld[k], n, q[k], tail)
+    terms = np.empty(len(state.q))
+    for k in range(len(terms)):
+        level = state.log_weight[k] + law.constants[n] + state.ld[k]
+        terms[k] = student(level, n, state.q[k], law.tail)
     return log_sum(terms)
 
 
 @kernel
-def sweep(W: Floats, r: Floats, q: Floats, ld: Floats, out: Booleans, j: int) -> None:
+def sweep(state: State, j: int) -> None:
     """Take cell j out, or put it back if it is out."""
-    sign = -1.0 if out[j] else 1.0
-    n_components, d, _ = W.shape
+    sign = -1.0 if state.out[j] else 1.0
+    n_components, d = state.r.shape
     line = np.empty(d)
     for k in range(n_components):
-        w = W[k]
+        w, r = state.W[k], state.r[k]
         for a in range(j):
             line[a] = w[j, a]
         for a in range(j, d):
             line[a] = w[a, j]
         pivot = line[j]
-        force = r[k, j] / pivot
-        q[k] -= r[k, j] * force
-        ld[k] -= 0.5 * math.log(abs(pivot))
+        force = r[j] / pivot
+        state.q[k] -= r[j] * force
+        state.ld[k] -= 0.5 * math.log(abs(pivot))
         for a in range(d):
-            r[k, a] -= line[a] * force
+            r[a] -= line[a] * force
         for a in range(d):
             part = line[a] / pivot
-            if part != 0.0:
-                for b in range(a + 1):
-                    w[a, b] -= part * line[b]
+            for b in range(a + 1):
+                w[a, b] -= part * line[b]
         for a in range(j):
             w[j, a] = sign * line[a] / pivot
         for a in range(j + 1, d):
             w[a, j] = sign * line[a] / pivot
         w[j, j] = -1.0 / pivot
-        r[k, j] = sign * force
-    out[j] = not out[j]
+        r[j] = sign * force
+    state.out[j] = not state.out[j]
 
 
 @kernel
-def toggle_gains(
-    W: Floats,
-    r: Floats,
-    q: Floats,
-    ld: Floats,
-    log_weight: Floats,
-    constants: Floats,
-    tail: float,
-    n: int,
-    out: Booleans,
-    gains: Floats,
-) -> None:
+def toggle_gains(state: State, law: Law, n: int, gains: Floats) -> None:
     """Fill ``gains`` with the change of the log density of the n kept cells by toggling each cell."""
-    n_components = len(q)
-    d = len(gains)
+    n_components = len(state.q)
     terms = np.empty(n_components)
-    before = kept_density(log_weight, ld, q, constants, n, tail)
-    for j in range(d):
-        m = n + 1 if out[j] else n - 1
+    before = kept_density(state, law, n)
+    for j in range(len(gains)):
+        m = n + 1 if state.out[j] else n - 1
         for k in range(n_components):
-            w = W[k, j, j]
-            level = log_weight[k] + constants[m] + ld[k] - 0.5 * math.log(abs(w))
-            terms[k] = student(level, m, q[k] - r[k, j] * r[k, j] / w, tail)
+            w = state.W[k, j, j]
+            level = state.log_weight[k] + law.constants[m] + state.ld[k] - 0.5 * math.log(abs(w))
+            terms[k] = student(level, m, state.q[k] - state.r[k, j] * state.r[k, j] / w, law.tail)
         gains[j] = log_sum(terms) - before
 
 
@@ -154,58 +181,62 @@ def prefix_forms(
 
 
 @kernel
-def prefix_gains(
-    W: Floats,
-    r: Floats,
-    q: Floats,
-    ld: Floats,
-    log_weight: Floats,
-    constants: Floats,
-    tail: float,
-    n: int,
-    order: Integers,
-    m: int,
-    sign: int,
-    upper: Floats,
-    forms: Floats,
-    gains: Floats,
-) -> None:
-    """Fill ``gains[:m]``: change of the log density of the n kept cells by toggling ``order[:1]``, ``order[:2]``, ...
+def prefix_gains(state: State, law: Law, n: int, m: int, sign: int, space: Space) -> None:
+    """Fill ``space.gains[:m]``: change of the log density of the n kept cells by toggling prefixes of ``space.order[:m]``.
 
-    All of them are kept (sign 1) or all of them are out (sign -1).
+    All of these cells are kept (sign 1) or all of them are out (sign -1).
     """
-    n_components = len(q)
+    n_components = len(state.q)
     terms = np.empty((m, n_components))
     for k in range(n_components):
-        prefix_forms(W[k], float(sign), r[k], order, m, upper, forms)
+        prefix_forms(state.W[k], float(sign), state.r[k], space.order, m, space.upper, space.forms)
         for a in range(m):
             kept = n - sign * (a + 1)
-            level = log_weight[k] + constants[kept] + ld[k] - forms[1, a]
-            terms[a, k] = student(level, kept, q[k] - sign * forms[0, a], tail)
-    before = kept_density(log_weight, ld, q, constants, n, tail)
+            level = state.log_weight[k] + law.constants[kept] + state.ld[k] - space.forms[1, a]
+            terms[a, k] = student(level, kept, state.q[k] - sign * space.forms[0, a], law.tail)
+    before = kept_density(state, law, n)
     for a in range(m):
-        gains[a] = log_sum(terms[a]) - before
+        space.gains[a] = log_sum(terms[a]) - before
 
 
 @kernel
 def alone_densities(
-    covariance: Floats,
-    away: Floats,
-    log_weight: Floats,
-    constants: Floats,
-    tail: float,
-    order: Integers,
-    m: int,
-    upper: Floats,
-    forms: Floats,
-    densities: Floats,
+    covariance: Floats, away: Floats, log_weight: Floats, chosen: Integers, law: Law, m: int, space: Space
 ) -> None:
-    """Fill ``densities[:m]`` with the log density of ``order[:1]``, ``order[:2]``, ... by themselves."""
-    n_components = len(log_weight)
+    """Fill ``space.alone[:m]`` with the log density of prefixes of ``space.order[:m]`` by themselves.
+
+    ``chosen`` are the components that are considered.
+    """
+    n_components = len(chosen)
     terms = np.empty((m, n_components))
-    for k in range(n_components):
-        prefix_forms(covariance[k], 1.0, away[k], order, m, upper, forms)
+    for i in range(n_components):
+        k = chosen[i]
+        prefix_forms(covariance[k], 1.0, away[k], space.order, m, space.upper, space.forms)
         for a in range(m):
-            terms[a, k] = student(log_weight[k] + constants[a + 1] - forms[1, a], a + 1, forms[0, a], tail)
+            level = log_weight[k] + law.constants[a + 1] - space.forms[1, a]
+            terms[a, i] = student(level, a + 1, space.forms[0, a], law.tail)
     for a in range(m):
-        densities[a] = log_sum(terms[a])
+        space.alone[a] = log_sum(terms[a])
+
+
+@kernel
+def drop_unlikely(state: State, law: Law, n: int) -> State:
+    """Return the state under the components that are not far behind the best one; the others' memory is reused."""
+    n_components, d = state.r.shape
+    terms = np.empty(n_components)
+    top = -np.inf
+    for k in range(n_components):
+        level = state.log_weight[k] + law.constants[n] + state.ld[k]
+        terms[k] = student(level, n, state.q[k], law.tail)
+        top = max(top, terms[k])
+    kept = 0
+    for k in range(n_components):
+        if terms[k] > top - FAR_BEHIND:
+            if kept < k:
+                for a in range(d):
+                    state.r[kept, a] = state.r[k, a]
+                    for b in range(a + 1):
+                        state.W[kept, a, b] = state.W[k, a, b]
+                state.q[kept], state.ld[kept], state.log_weight[kept] = state.q[k], state.ld[k], state.log_weight[k]
+            kept += 1
+    return State(state.W[:kept], state.r[:kept], state.q[:kept], state.ld[:kept], state.log_weight[:kept], state.out)
