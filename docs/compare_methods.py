@@ -71,7 +71,7 @@ def measure(estimators: dict[str, Mender | TCS]) -> dict[tuple[str, str], dict[s
         n_reference = min(1000, 2 * len(table) // 3)
         reference, clean = table[:n_reference], table[n_reference : n_reference + 400]
         for method, estimator in estimators.items():
-            estimator.fit(reference[:100]).mend(clean[:10])  # compiled before the clock runs
+            estimator.fit(reference[:300]).mend(clean[:10])  # compiled before the clock runs
             start = time.process_time()
             estimator.fit(reference)
             fitted = time.process_time()

@@ -1,7 +1,7 @@
 """How the gallery's pictures look: sphinx-gallery calls `use_style` before each example.
 
-The first colours are blue, orange and green, as matplotlib's own are, in the version of Okabe and Ito, which people with
-any kind of colour vision can tell apart. Without this file examples look plainer, and not much different.
+The first colours are blue, orange and green, as matplotlib's own are, in the version of Okabe and Ito, which people
+with any kind of colour vision can tell apart. Without this file examples look plainer, and not much different.
 """
 
 from typing import Any
