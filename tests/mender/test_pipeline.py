@@ -1,0 +1,103 @@
+"""How a row walks through the package, and what does not change its answer."""
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.rows import correlated_rows, overwrite
+
+import treemend
+from treemend import InputError, Mender
+from treemend.mender import pipeline
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(0)
+    suspects = correlated_rows(rng, 120, 12)
+    suspects[:60] = overwrite(rng, suspects[:60])[0]
+    suspects[3::9, 2:4] = np.nan
+    return correlated_rows(rng, 200, 12), suspects
+
+
+def test_files_that_a_row_walks_through(rows):
+    """At most 22 files in a fit and a mend; compiled code and ``__init__`` are not counted."""
+    package = Path(treemend.__file__).parent
+    walked = []
+
+    def profile(frame, event, argument):
+        name = frame.f_code.co_filename
+        if event == "call" and name.startswith(str(package)) and not name.endswith("__init__.py"):
+            walked.append(name)
+
+    Mender(n_jobs=1).fit(rows[0]).mend(rows[1])
+    sys.setprofile(profile)
+    try:
+        Mender(n_jobs=1).fit(rows[0]).mend(rows[1])
+    finally:
+        sys.setprofile(None)
+    assert len(set(walked)) <= 22, sorted(Path(name).name for name in set(walked))
+
+
+def test_chunks_change_no_bit(rows, monkeypatch):
+    mender = Mender(layout="sequence").fit(rows[0])
+    in_one = mender.mend(rows[1], n_draws=2, on_drift="repair")
+    monkeypatch.setattr(pipeline, "_CELLS_IN_A_CHUNK", 84)
+    in_parts = mender.mend(rows[1], n_draws=2, on_drift="repair")
+    for name in ("repaired", "mask", "spread", "corrupted", "p_values", "draws"):
+        np.testing.assert_array_equal(getattr(in_parts, name), getattr(in_one, name))
+
+
+def test_a_failed_fit_leaves_the_estimator_as_it_was(rows):
+    fitted = Mender().fit(rows[0])
+    before = fitted.score_samples(rows[1])
+    with pytest.raises(InputError):
+        fitted.fit(np.zeros((3, 5)))
+    assert fitted.n_features_in_ == 12
+    np.testing.assert_array_equal(fitted.score_samples(rows[1]), before)
+
+
+def test_a_large_reference_is_sampled():
+    rng = np.random.default_rng(1)
+    mender = Mender().fit(correlated_rows(rng, 6000, 6))
+    assert mender._model.calibration.n_rows == 2000
+    rate = np.mean(mender.predict(correlated_rows(rng, 3000, 6)) == -1)
+    assert abs(rate - 0.05) < 3 * np.sqrt(0.05 * 0.95 * (1 / 2000 + 1 / 3000))
+
+
+INTERRUPTED = """
+import sys
+import numpy as np
+from treemend import Mender
+rng = np.random.default_rng(0)
+mender = Mender().fit(rng.normal(size=(300, 32)).cumsum(axis=1))
+rows = rng.normal(size=(5_000, 32)).cumsum(axis=1)
+before = mender.predict(rows[:50])
+print("begun", flush=True)
+try:
+    while True:
+        getattr(mender, sys.argv[1])(rows)
+except KeyboardInterrupt:
+    print("stopped", flush=True)
+print(bool((mender.predict(rows[:50]) == before).all()), mender.n_features_in_, flush=True)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["fit", "mend"])
+def test_ctrl_c_stops_soon_and_leaves_the_estimator_usable(method):
+    command = [sys.executable, "-c", INTERRUPTED, method]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "begun\n"
+        time.sleep(1.5)
+        process.send_signal(signal.SIGINT)
+        begun = time.monotonic()
+        assert process.stdout.readline() == "stopped\n"
+        elapsed = time.monotonic() - begun
+        assert process.stdout.readline().split()[1] == "32"
+    # A second is promised on a machine of one's own; here other tests are running.
+    assert elapsed < 5
