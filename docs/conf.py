@@ -51,6 +51,7 @@ sphinx_gallery_conf = {
     "doc_module": ("treemend",),
     "backreferences_dir": "gallery/backreferences",
     "inspect_global_variables": False,
+    "write_computation_times": False,  # their pages load scripts from the network
 }
 
 html_theme = "pydata_sphinx_theme"

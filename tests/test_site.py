@@ -100,5 +100,5 @@ def test_every_page_is_in_a_table_of_contents():
     for page in folder.glob("*.rst"):
         for tree in re.findall(r"\.\. toctree::\n((?:   :.*\n)*)\n((?:   .+\n)+)", page.read_text()):
             listed |= set(tree[1].split())
-    pages = {page.stem for page in [*folder.glob("*.md"), *folder.glob("*.rst")]} - {"index", "sg_execution_times"}
+    pages = {page.stem for page in [*folder.glob("*.md"), *folder.glob("*.rst")]} - {"index"}
     assert pages <= listed

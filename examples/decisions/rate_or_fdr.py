@@ -39,9 +39,7 @@ by_rate = [declared(false_alarm_rate=rate) for rate in asked]
 by_fdr = [declared(fdr=rate) for rate in asked]
 
 # %%
-# Corrupted rows that were found are drawn upwards, clean rows that were declared downwards. Where a rate asks for
-# p-values below what the reference rows can show, about one over their number, nothing is declared: allow a higher
-# rate, or give more reference rows.
+# Corrupted rows that were found are drawn upwards, clean rows that were declared downwards.
 figure, axes = plt.subplots(1, 2, figsize=(9, 4.5), sharey=True, layout="constrained")
 for ax, rows, title in zip(axes, (by_rate, by_fdr), ("false_alarm_rate", "fdr"), strict=True):
     right, wrong = (np.array([(flags & which).sum() for flags in rows]) for which in (corrupted, ~corrupted))
