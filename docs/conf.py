@@ -68,4 +68,5 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
+html_context = {"default_mode": "auto"}  # light or dark as the browser asks
 html_sidebars = {"index": [], "changelog": []}
