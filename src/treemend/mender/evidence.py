@@ -183,7 +183,7 @@ def window_evidence(scan: Scan, rows: Floats, log_slope: Floats, n_jobs: int | N
 
 
 @kernel
-def _scan_rows(  # noqa: C901, PLR0912, PLR0915
+def _scan_rows(
     rows: Floats,
     log_slope: Floats,
     centre: Floats,

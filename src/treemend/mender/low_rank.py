@@ -277,7 +277,7 @@ def _condition_rows(density: LowRankDensity, rows: Floats, filled: Floats, varia
 
 
 @kernel
-def condition_low_rank(  # noqa: C901, PLR0912
+def condition_low_rank(
     row: Floats,
     centre: Floats,
     factor: Floats,

@@ -167,7 +167,7 @@ def _border_cells(rules: Rules, state: State, lo: int, hi: int, side: int, sign:
 
 
 @inlined
-def _move_borders(  # noqa: C901, PLR0912
+def _move_borders(
     mix: Mixture,
     law: Law,
     rules: Rules,
@@ -224,7 +224,7 @@ def _move_borders(  # noqa: C901, PLR0912
 
 
 @inlined
-def _best_run_move(  # noqa: C901
+def _best_run_move(
     mix: Mixture,
     law: Law,
     rules: Rules,
@@ -286,7 +286,7 @@ def _best_run_move(  # noqa: C901
 
 
 @inlined
-def _best_shift(  # noqa: C901
+def _best_shift(
     mix: Mixture, law: Law, rules: Rules, r: Floats, q: Floats, chosen: Integers, lo: int, hi: int
 ) -> tuple[float, int, int]:
     """Return the log density of the row with a common shift of its best run near lo to hi, and that run."""
@@ -415,7 +415,7 @@ def _likely_alone(mix: Mixture, law: Law, away: Floats, m: int, space: Space, do
 
 
 @inlined
-def _search(  # noqa: C901, PLR0912
+def _search(
     mix: Mixture,
     law: Law,
     rules: Rules,
@@ -497,7 +497,7 @@ def _search(  # noqa: C901, PLR0912
 
 
 @kernel
-def find_rows(  # noqa: C901, PLR0912, PLR0915
+def find_rows(
     mix: Mixture,
     law: Law,
     rules: Rules,

@@ -164,9 +164,7 @@ def _runs_of_equals(laid: Floats, joined: Booleans, tolerance: float, region: In
 
 
 @kernel
-def _patches_of_equals(  # noqa: C901
-    laid: Floats, line: Integers, column: Integers, tolerance: float, region: Integers
-) -> int:
+def _patches_of_equals(laid: Floats, line: Integers, column: Integers, tolerance: float, region: Integers) -> int:
     """Give numbers to the connected patches of equal cells of a grid; return how many."""
     d = len(laid)
     width = 0
@@ -235,7 +233,7 @@ def _log_shares(
 
 
 @kernel
-def _stuck_rows(  # noqa: C901, PLR0912
+def _stuck_rows(
     mix: Mixture,
     law: Law,
     laid: Floats,

@@ -285,7 +285,7 @@ def euclidean_minima(
 
 
 @njit(cache=True, nogil=True)
-def euclidean_radii(  # noqa: C901
+def euclidean_radii(
     minima: NDArray[np.float32],
     cells: NDArray[np.float64],
     rows: NDArray[np.float64],

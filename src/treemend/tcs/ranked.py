@@ -186,7 +186,7 @@ class RankedScan:
 
 
 @njit(cache=True, nogil=True)
-def ranked_radii(  # noqa: C901
+def ranked_radii(
     estimates: NDArray[np.float32],
     reference: NDArray[np.float64],
     rows: NDArray[np.float64],
