@@ -22,8 +22,9 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Booleans = NDArray[np.bool_]
 
-# Components this many nats behind the best one are dropped from the search in a row.
-FAR_BEHIND = 8.0
+# Components this many nats behind the best one are dropped from the search in a row: with fewer, a component that only
+# explains the row once several runs are out is lost.
+FAR_BEHIND = 30.0
 
 
 Function = TypeVar("Function", bound=Callable[..., Any])
