@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 
 PAPER = $(if $(DATA),--data '$(DATA)') $(ONLY)
 
-.PHONY: demo paper robustness peers test test-fast test-lowest check lint types imports docstrings format pictures screenshots benchmark dist clean help
+.PHONY: demo paper robustness peers test test-fast test-lowest check lint types imports docstrings format pictures screenshots docs docs-check benchmark dist clean help
 
 help:            ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 18
@@ -68,8 +68,18 @@ pictures: $(VENV)/.installed            ## draw the pictures of docs/
 screenshots: $(VENV)/.installed            ## take the pictures of the report; needs Chromium
 	$(BIN)/python docs/draw_report.py
 
-benchmark: $(VENV)/.installed            ## speed ratios against scikit-learn, FAISS and NumPy
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'faiss-cpu>=1.8'
+$(VENV)/.installed-docs: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	touch $@
+
+docs: $(VENV)/.installed-docs            ## build the documentation site in docs/_build/html; warnings are errors
+	cd docs && ../$(BIN)/python -m sphinx -b html -W --keep-going --quiet . _build/html
+	@echo 'docs/_build/html/index.html'
+
+docs-check: docs            ## open every page of the site in Chromium, follow its links, search it
+	$(BIN)/python docs/check_site.py
+
+benchmark: $(VENV)/.installed            ## speed ratios against scikit-learn and NumPy
 	$(BIN)/python benchmarks/speed
 
 robustness: $(VENV)/.installed            ## the proof and docs/accuracy.md; ONLY=scattered for one question, OPTIONS=--held-out, DATA=folder
@@ -87,5 +97,5 @@ paper: $(VENV)/.installed            ## the published experiments and docs/paper
 	$(BIN)/python -m experiments $(PAPER)
 
 clean:            ## remove the environment and what tools left
-	rm -rf $(VENV) .venv-peers .venv-lowest .venv-dist dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache demo.png
+	rm -rf $(VENV) .venv-peers .venv-lowest .venv-dist dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache demo.png docs/_build docs/api docs/gallery
 	find . -name __pycache__ -prune -exec rm -rf {} +

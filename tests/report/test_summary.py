@@ -223,6 +223,13 @@ def test_images_too_large_to_be_drawn_are_said():
     assert any("images of 20,100 values" in note for note in summary["notes"])
 
 
+def test_a_single_repaired_value():
+    before, after = np.array([[1.0, 2.0, 9.0], [1.0, 2.0, 3.0]]), np.array([[1.0, 2.0, 3.1], [1.0, 2.0, 3.0]])
+    summary = summarise(Findings(before=before, after=after, mask=before != after))
+    assert summary["headline"] == "1 of 2 rows was repaired."
+    assert (summary["rows"][0]["corrupted"], summary["rows"][0]["after"]) == ([[2, 3, -1]], [3.1])
+
+
 def test_only_rows_and_mask_are_needed():
     full = some_findings()
     summary = summarise(Findings(before=full.before, after=full.after, mask=full.mask))

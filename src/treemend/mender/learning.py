@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from treemend.mender.calibration import Calibration, Tails, learn_tails
 from treemend.mender.columns import Columns, column_widths, learn_columns
-from treemend.mender.density import Density, choose_shape, learn_assigned
+from treemend.mender.density import Density, choose_shape, learn_assigned, learn_fold
 from treemend.mender.detector import (
     Detector,
     Evidence,
@@ -116,9 +116,9 @@ def learn_detector(
         fold, folds = shuffled % min(FOLDS, n), []
         for f in range(min(FOLDS, n)):
             kept = fold[learning] != f
-            own = learn_columns(learnt[kept], layout.order, widths)
-            part, assigned = learn_assigned(own.to_rows(learnt[kept])[0], shape, seed)
-            folds.append(_uncalibrated(learnt[kept], layout, own, part, assigned.share.argmax(axis=1)))
+            scaled = learn_columns(learnt[kept], layout.order, widths)
+            part = learn_fold(density, shape, assignment, rows, kept, scaled.to_rows(learnt[kept])[0])
+            folds.append(_uncalibrated(learnt[kept], layout, scaled, part, component[kept]))
     elif not crossed:
         judged = shuffled[MOST_LEARNT:][:MOST_JUDGED]
         fold[judged] = np.arange(len(judged)) % FOLDS

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treemend.mender.compiled import kernel
-from treemend.mender.evidence import FOREIGN, NOISE, SHIFT, SHIFTED, SINGLE, STUCK
+from treemend.mender.evidence import FOREIGN, NOISE, SHIFT, SHIFTED, SINGLE
 from treemend.mender.swept import (
     FAR_BEHIND,
     Law,
@@ -167,7 +167,7 @@ def _border_cells(rules: Rules, state: State, lo: int, hi: int, side: int, sign:
 
 
 @inlined
-def _move_borders(
+def _move_borders(  # noqa: C901, PLR0912
     mix: Mixture,
     law: Law,
     rules: Rules,
@@ -224,7 +224,7 @@ def _move_borders(
 
 
 @inlined
-def _best_run_move(
+def _best_run_move(  # noqa: C901
     mix: Mixture,
     law: Law,
     rules: Rules,
@@ -286,7 +286,7 @@ def _best_run_move(
 
 
 @inlined
-def _best_shift(
+def _best_shift(  # noqa: C901
     mix: Mixture, law: Law, rules: Rules, r: Floats, q: Floats, chosen: Integers, lo: int, hi: int
 ) -> tuple[float, int, int]:
     """Return the log density of the row with a common shift of its best run near lo to hi, and that run."""
@@ -415,7 +415,7 @@ def _likely_alone(mix: Mixture, law: Law, away: Floats, m: int, space: Space, do
 
 
 @inlined
-def _search(
+def _search(  # noqa: C901, PLR0912
     mix: Mixture,
     law: Law,
     rules: Rules,
@@ -462,11 +462,14 @@ def _search(
     for turn in range(rules.rounds + 1):
         if rules.rounds > 0 and move in (NOISE, FOREIGN):
             lo, hi = _move_borders(mix, law, rules, state, away, donors, u, labels, lo, hi, move, space)
-            if move == FOREIGN:
-                for a in range(hi - lo):
-                    space.order[a] = lo + a
-                alone_densities(mix.covariance, away, mix.log_weight, donors, law, hi - lo, space)
-                bonus += space.alone[hi - lo - 1]
+        if move == FOREIGN:
+            m = 0
+            for j in range(lo, hi):
+                if labels[j] == FOREIGN:
+                    space.order[m] = j
+                    m += 1
+            alone_densities(mix.covariance, away, mix.log_weight, donors, law, m, space)
+            bonus += space.alone[m - 1]
         _grow_cells(law, rules, state, u, labels, space)
         n_out = count_runs(labels, rules.joined, -1)[0]
         if turn == rules.rounds or n_out >= 0.6 * d:
@@ -494,7 +497,7 @@ def _search(
 
 
 @kernel
-def find_rows(
+def find_rows(  # noqa: C901, PLR0912, PLR0915
     mix: Mixture,
     law: Law,
     rules: Rules,

@@ -1,7 +1,4 @@
-"""What was found in some rows: the one record behind the report, the JSON summary, the notebook and the plots.
-
-A method fills in what it knows and leaves the rest None. All arrays are in the order of the table's columns.
-"""
+"""What was found in some rows: the one record behind the report, the JSON summary, the notebook and the plots."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +16,7 @@ KINDS = ("noise", "foreign", "shifted", "stuck")
 _LABELS = np.array([*KINDS, "corrupted", "missing", "unusual"], dtype=object)
 CORRUPTED, MISSING, _UNUSUAL = range(len(KINDS), len(KINDS) + 3)
 _BY_CELL = ("before", "after", "mask", "missing", "spread", "kinds", "cell_evidence")
-_BY_ROW = ("unusual", "p_values", "row_scores")
+_BY_ROW = ("unusual", "p_values", "row_scores", "row_ids")
 _BY_COLUMN = ("names", "order", "reference_low", "reference_high")
 
 
@@ -65,7 +62,7 @@ class Rule:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Findings:
-    """Rows before and after, and what is known about them.
+    """Rows before and after, and what a method knows about them, in the order of the table's columns; the rest is None.
 
     Attributes
     ----------
@@ -73,28 +70,25 @@ class Findings:
         The rows as they came and as they are now; NaN in `before` where a value was missing.
     mask, missing : ndarray of bool, (n, d)
         True where a value was replaced as corrupted, and where one was missing when the row came.
-    spread : ndarray, (n, d), optional
-        Standard deviation of the replacement's error, NaN where nothing was replaced.
+    spread, cell_evidence : ndarray, (n, d), optional
+        Standard deviation of the replacement's error, NaN where nothing was replaced; log odds that the cell is wrong
+        given the rest of its row.
     unusual : ndarray of bool, (n,), optional
         True where a row is odd as a whole and was left alone.
     p_values, row_scores : ndarray, (n,), optional
         Scores are as from ``score_samples``: higher is cleaner.
     kinds : ndarray of int8, (n, d), optional
         Index into `KINDS` for each cell of `mask`, -1 elsewhere.
-    cell_evidence : ndarray, (n, d), optional
-        Log odds that the cell is wrong given the rest of its row.
     names, row_ids : sequence, optional
         Names of the columns and of the rows; anything that ``str`` accepts names a row.
     grid : tuple of int, optional
         ``(height, width)`` or ``(height, width, channels)`` if rows are images.
     order : ndarray of int, (d,), optional
         Layout order of the columns: charts show them in this order. None means as they come.
-    rule : Rule, optional
-        Which rule declared rows.
     reference_low, reference_high : ndarray, (d,), optional
         Smallest and largest value of each column in the reference.
-    notes : tuple of str
-        Warnings such as drift.
+    rule, notes : Rule and tuple of str, optional
+        Which rule declared rows; warnings such as drift.
     tree, node_scores : Tree and callable, optional
         The attribute tree, where the method has one; takes row numbers, returns their scores, rows x nodes.
     """
@@ -126,7 +120,7 @@ class Findings:
             array = getattr(self, name)
             if array is not None and array.shape != self.before.shape:
                 raise InputError(f"{name} must have the shape of before, {self.before.shape}, got {array.shape}.")
-        for names, expected, word in (((*_BY_ROW, "row_ids"), n_rows, "row"), (_BY_COLUMN, n_columns, "column")):
+        for names, expected, word in ((_BY_ROW, n_rows, "row"), (_BY_COLUMN, n_columns, "column")):
             for name in names:
                 given = getattr(self, name)
                 if given is not None and len(given) != expected:
@@ -156,10 +150,12 @@ class Findings:
 
     def take(self, rows: NDArray[np.int64]) -> "Findings":
         """Return the findings of some rows."""
-        arrays = {name: getattr(self, name) for name in (*_BY_CELL, *_BY_ROW)}
-        taken: dict[str, Any] = {name: None if array is None else array[rows] for name, array in arrays.items()}
-        if self.row_ids is not None:
-            taken["row_ids"] = [self.row_ids[row] for row in rows]
+        given = {name: getattr(self, name) for name in (*_BY_CELL, *_BY_ROW)}
+        taken: dict[str, Any] = {
+            name: values[rows] if isinstance(values, np.ndarray) else [values[row] for row in rows]
+            for name, values in given.items()
+            if values is not None
+        }
         scores = self.node_scores
         if scores is not None:
             taken["node_scores"] = lambda places: scores(rows[places])
@@ -176,18 +172,7 @@ class Findings:
 
 
 def row_runs(labels: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Find the runs of equal labels in every row; negative labels belong to no run.
-
-    Returns
-    -------
-    rows, start, stop : ndarray of int
-        One entry a run, by row, then by start.
-
-    Examples
-    --------
-    >>> row_runs(np.array([[0, 0, 2, -1], [-1, 1, 1, 1]]))
-    (array([0, 0, 1]), array([0, 2, 1]), array([2, 3, 4]))
-    """
+    """Return row, start and stop of each run of equal labels, in order; negative labels belong to no run."""
     edge = np.ones((len(labels), 1), dtype=bool)
     changes = np.hstack([edge, labels[:, 1:] != labels[:, :-1], edge])
     rows, start = np.nonzero(changes[:, :-1] & (labels >= 0))
@@ -223,10 +208,8 @@ def findings_table(findings: Findings, *, first_row: int = 0) -> dict[str, list[
     >>> after = np.array([[1.0, 2.1, 3.1], [1.0, 2.0, 3.0]])
     >>> mask, missing = np.array([[False, True, True], [False] * 3]), np.isnan(before)
     >>> table = findings_table(Findings(before=before, after=after, mask=mask, missing=missing, names=list("abc")))
-    >>> for line in zip(*(table[name] for name in ("row", "first_column", "last_column", "kind", "after_mean"))):
-    ...     print(*line)
-    0 b c corrupted 2.6
-    1 c c missing 3.0
+    >>> list(zip(*(table[name] for name in ("row", "first_column", "last_column", "kind", "after_mean"))))
+    [(0, 'b', 'c', 'corrupted', 2.6), (1, 'c', 'c', 'missing', 3.0)]
     """
     labels = findings.cell_labels
     labels[findings.left_alone] = _UNUSUAL
@@ -234,6 +217,7 @@ def findings_table(findings: Findings, *, first_row: int = 0) -> dict[str, list[
     names = np.array(findings.column_names, dtype=object)
     ids = rows + first_row if findings.row_ids is None else [findings.row_ids[row] for row in rows]
     unknown = np.full(labels.shape, np.nan)
+    spread, evidence = (unknown if given is None else given for given in (findings.spread, findings.cell_evidence))
     bounds = (rows[:, None] * labels.shape[1] + np.column_stack([start, stop])).ravel()
     table = {
         "row": rows + first_row,
@@ -245,10 +229,8 @@ def findings_table(findings: Findings, *, first_row: int = 0) -> dict[str, list[
         "p_value": np.full(len(rows), np.nan) if findings.p_values is None else findings.p_values[rows],
         "before_mean": _means(findings.before, bounds),
         "after_mean": _means(findings.after, bounds),
-        "spread_mean": _means(unknown if findings.spread is None else findings.spread, bounds),
-        "evidence_max": _over_runs(
-            np.fmax, unknown if findings.cell_evidence is None else findings.cell_evidence, bounds
-        ),
+        "spread_mean": _means(spread, bounds),
+        "evidence_max": _over_runs(np.fmax, evidence, bounds),
     }
     return {name: column.tolist() for name, column in table.items()}
 

@@ -20,22 +20,15 @@ from treemend.report.words import clip, counted, percent, row_words
 __all__ = ["as_html", "as_json", "notebook_html", "write_html"]
 
 Summary: TypeAlias = Mapping[str, Any]
-_PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 _REPAIRED = {"corrupted": "replaced", "expected": "put in its place", "values": "Replaced values"}
 _ONLY_FOUND = {"corrupted": "found", "expected": "expected instead", "values": "Values found"}
-_LONGEST_SHARED = 20
-_SHOWN_ROWS, _SHOWN_UNUSUAL, _SHOWN_COLUMNS = 8, 4, 5
 _CELL = "style='padding:2px 14px 2px 0;text-align:left;vertical-align:middle;background:none'"
-_STYLES = {
-    "class='strip'": "width='260' height='12' style='background:#8883;display:block'",
-    "class='corrupted'": "fill='#D55E00'",
-    "class='missing'": "fill='#56B4E9'",
-}
 
 
 def as_json(summary: Summary | None) -> str:
-    """Return the summary as JSON text, in ASCII."""
-    return json.dumps(summary, allow_nan=False, separators=(",", ":"))
+    """Return the summary as JSON text in ASCII that cannot end an HTML element or open a comment in it."""
+    text = json.dumps(summary, allow_nan=False, separators=(",", ":"))
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
 def as_html(summary: Summary, title: str = "treemend report", *, earlier: Summary | None = None) -> str:
@@ -61,18 +54,17 @@ def as_html(summary: Summary, title: str = "treemend report", *, earlier: Summar
         "rule": _rule(summary),
         "warnings": _list(summary["warnings"], "warning"),
         "notes": _list([*summary["notes"], *filter(None, [summary["rest"]])], "notes"),
-        "kinds": _kinds(summary),
-        "most_hit": _most_hit(summary, words["corrupted"]),
+        "rankings": _rankings(summary, words["corrupted"]),
         "shared": f"<p class='shared'>All from {escape(beginning.rstrip(', '))}</p>" if beginning else "",
         "rows": _rows(summary, len(beginning)),
         "style": (here / "page.css").read_text("utf-8"),
         "policy": f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'",
-        "data": _in_script(summary),
-        "earlier": _in_script(_for_comparison(earlier) if earlier else None),
+        "data": as_json(summary),
+        "earlier": as_json(_for_comparison(earlier) if earlier else None),
         "script": script,
         **{f"{name}_words": text for name, text in words.items()},
     }
-    return _PLACEHOLDER.sub(lambda found: parts[found[1]], (here / "page.html").read_text("utf-8"))
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], (here / "page.html").read_text("utf-8"))
 
 
 def write_html(
@@ -90,11 +82,6 @@ def write_html(
         output.file.write(as_html(summary, title, earlier=earlier).encode("utf-8", errors="backslashreplace"))
 
 
-def _in_script(data: Summary | None) -> str:
-    """Return JSON that is harmless inside a script element: it cannot end the element or open a comment."""
-    return as_json(data).replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
-
-
 def _for_comparison(summary: Summary) -> dict[str, Any]:
     """Leave out what a comparison does not need: the values of the rows, the map, an earlier comparison."""
     kept = {name: summary[name] for name in ("format", "headline", "totals", "rule", "kinds", "columns", "rest")}
@@ -107,23 +94,18 @@ def _tiles(summary: Summary) -> str:
     totals, labels = summary["totals"], ("corrupted row{s}", "corrupted value{s}", "missing value{s}")
     if summary["repaired"]:
         labels = ("row{s} repaired", "value{s} replaced", "missing value{s} filled")
-    shares = [
-        f"{percent(totals[f'corrupted_{of}'] / totals[of])} of all {word}" if totals[of] else ""
-        for of, word in (("rows", "rows"), ("cells", "values"))
-    ]
+    row_share, cell_share = (percent(totals[f"corrupted_{of}"] / max(totals[of], 1)) for of in ("rows", "cells"))
     tiles = [
         (totals["rows"], "row{s} examined", f"{counted(totals['columns'], 'column')} each"),
-        (totals["corrupted_rows"], labels[0], shares[0]),
-        (totals["corrupted_cells"], labels[1], shares[1]),
-    ]
-    extra = [
+        (totals["corrupted_rows"], labels[0], f"{row_share} of all rows" if totals["rows"] else ""),
+        (totals["corrupted_cells"], labels[1], f"{cell_share} of all values" if totals["cells"] else ""),
         (totals["unusual_rows"], "unusual row{s}", "flagged and left alone"),
         (totals["missing_cells"], labels[2], "gaps in the input"),
     ]
     return "\n".join(
         f"<div class='tile'><dt>{label.format(s='s' * (value != 1))}</dt>"
         f"<dd><b>{value:,}</b><span>{detail}</span></dd></div>"
-        for value, label, detail in [*tiles, *(tile for tile in extra if tile[0])]
+        for value, label, detail in tiles[:3] + [tile for tile in tiles[3:] if tile[0]]
     )
 
 
@@ -153,18 +135,16 @@ def _list(sentences: list[str], name: str) -> str:
     return f"<ul class='{name}'>{items}</ul>" if items else ""
 
 
-def _most_hit(summary: Summary, corrupted: str) -> str:
-    """Return the columns hit most; images show that as an image."""
+def _rankings(summary: Summary, corrupted: str) -> str:
+    """Return the kinds found most and the columns hit most; images show the latter as an image."""
+    kinds = [(name, one["rows"], f"data-kind='{name}'") for name, one in (summary["kinds"] or {}).items()]
+    kinds = sorted((line for line in kinds if line[1]), key=lambda line: -line[1])
     top = [] if summary["grid"] else summary["columns"]["most_hit"]
+    columns = [(one["name"], one["rows"], f"data-column='{escape(one['peak'])}'") for one in top]
     key = f"in how many rows a value was {corrupted}; adjacent columns hit together share a line"
-    lines = [(one["name"], one["rows"], f"data-column='{escape(one['peak'])}'") for one in top]
-    return _ranked("Columns hit most", key, lines, summary["totals"]["rows"])
-
-
-def _kinds(summary: Summary) -> str:
-    counts = [(name, one["rows"], f"data-kind='{name}'") for name, one in (summary["kinds"] or {}).items()]
-    lines = sorted((one for one in counts if one[1]), key=lambda one: -one[1])
-    return _ranked("Kinds of corruption", "in how many rows each kind was found", lines, summary["totals"]["rows"])
+    n_rows = summary["totals"]["rows"]
+    of_kinds = _ranked("Kinds of corruption", "in how many rows each kind was found", kinds, n_rows)
+    return f"{of_kinds}\n{_ranked('Columns hit most', key, columns, n_rows)}"
 
 
 def _ranked(title: str, key: str, lines: list[tuple[str, int, str]], n_rows: int) -> str:
@@ -204,10 +184,10 @@ def _row_strip(record: dict[str, Any], summary: Summary) -> str:
 
 
 def _shared_beginning(names: list[str]) -> str:
-    """Return the folder or file that precedes all names, if it is long."""
+    """Return the folder or file that precedes all names, if it has more than 20 characters."""
     beginning = os.path.commonprefix(names) if len(names) > 1 else ""  # noqa: RUF071 - names are not all paths
     end = max(beginning.rfind(mark) + len(mark) if mark in beginning else 0 for mark in ("/", ", "))
-    return beginning[:end] if end > _LONGEST_SHARED else ""
+    return beginning[:end] if end > 20 else ""
 
 
 def notebook_html(summary: Summary) -> str:
@@ -219,27 +199,21 @@ def notebook_html(summary: Summary) -> str:
         From `treemend.report.SummaryBuilder`.
     """
     words = summary["warnings"] + (summary["rule"]["words"][:2] if summary["rule"] else [])
-    top = summary["columns"]["most_hit"][:_SHOWN_COLUMNS]
-    most_hit = ", ".join(f"{escape(one['name'])} ({counted(one['rows'], 'row')})" for one in top)
+    touched = [record for record in summary["rows"] if record["n_corrupted"] or record["n_missing"]]
+    lines = "".join(
+        f"<tr><td {_CELL}>{escape(clip(record['id'], 40))}</td>"
+        f"<td {_CELL}>{row_words(record, repaired=summary['repaired'])}</td>"
+        f"<td {_CELL}>{_row_strip(record, summary)}</td></tr>"
+        for record in [*touched[:8], *summary["unusual_rows"][:4]]
+    )
+    lines = lines.replace("class='strip'", "width='260' height='12' style='background:#8883;display:block'")
+    lines = lines.replace("class='corrupted'", "fill='#D55E00'").replace("class='missing'", "fill='#56B4E9'")
+    titles = "".join(f"<th {_CELL} scope='col'>{word}</th>" for word in ("row", "what", "where"))
+    table = f"<table style='border-collapse:collapse;margin:.6em 0'><tr>{titles}</tr>{lines}</table>" if lines else ""
+    top = [f"{escape(one['name'])} ({counted(one['rows'], 'row')})" for one in summary["columns"]["most_hit"][:5]]
+    most_hit = f"<div style='opacity:.75'>Hit most: {', '.join(top)}.</div>" if top else ""
     return (
         "<div style='max-width:52em;font:14px/1.5 system-ui,sans-serif'>"
         f"<div style='font-size:1.2em;font-weight:600'>{escape(summary['headline'])}</div>"
-        f"<div style='opacity:.75'>{escape(' '.join(words))}</div>{_notebook_table(summary)}"
-        + (f"<div style='opacity:.75'>Hit most: {most_hit}.</div></div>" if top else "</div>")
+        f"<div style='opacity:.75'>{escape(' '.join(words))}</div>{table}{most_hit}</div>"
     )
-
-
-def _notebook_table(summary: Summary) -> str:
-    touched = [record for record in summary["rows"] if record["n_corrupted"] or record["n_missing"]]
-    lines = "".join(
-        "<tr>"
-        f"<td {_CELL}>{escape(clip(record['id'], 40))}</td>"
-        f"<td {_CELL}>{row_words(record, repaired=summary['repaired'])}</td>"
-        f"<td {_CELL}>{_row_strip(record, summary)}</td>"
-        "</tr>"
-        for record in [*touched[:_SHOWN_ROWS], *summary["unusual_rows"][:_SHOWN_UNUSUAL]]
-    )
-    for name, style in _STYLES.items():
-        lines = lines.replace(name, style)
-    titles = "".join(f"<th {_CELL} scope='col'>{word}</th>" for word in ("row", "what", "where"))
-    return f"<table style='border-collapse:collapse;margin:.6em 0'><tr>{titles}</tr>{lines}</table>" if lines else ""

@@ -4,9 +4,10 @@ Every form of the report is made from this dict and from nothing else. It is the
 JSON can, and is built in memory that does not grow with the number of rows.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,42 +19,24 @@ from treemend.report.words import counted, headline, name_run, rule_summary
 
 __all__ = ["FORMAT", "SummaryBuilder", "summarise"]
 
+Words: TypeAlias = Mapping[str, str]
 FORMAT = 2
 REST = "mended.findings_table() and the option --findings of the command line give the findings of every row."
-_MOST_SHOWN_COLUMNS = 20_000
+_MOST_SHOWN_COLUMNS, _MOST_HIT = 20_000, 15
 _MOST_RECORDS, _FEWEST_RECORDS = 1000, 4
 # Bounds the page: about 4 MB of JSON.
 _MOST_NUMBERS = 600_000
-_MOST_HIT = 15
-_TREE = ("start", "stop", "depth")
 _MAP_ROWS, _MAP_COLUMNS = 256, 400
 
 
-def summarise(
-    findings: Findings, *, labels: Mapping[str, str] | None = None, units: Mapping[str, str] | str | None = None
-) -> dict[str, Any]:
+def summarise(findings: Findings, *, labels: Words | None = None, units: Words | str | None = None) -> dict[str, Any]:
     """Summarise the findings of one table.
 
     Parameters
     ----------
     findings : Findings
     labels, units
-        As in `SummaryBuilder`.
-
-    Returns
-    -------
-    dict
-        As from `SummaryBuilder.summary`.
-
-    Examples
-    --------
-    >>> before = np.array([[1.0, 2.0, 9.0], [1.0, 2.0, 3.0]])
-    >>> after = np.array([[1.0, 2.0, 3.1], [1.0, 2.0, 3.0]])
-    >>> summary = summarise(Findings(before=before, after=after, mask=before != after))
-    >>> summary["headline"]
-    '1 of 2 rows was repaired.'
-    >>> summary["rows"][0]["corrupted"], summary["rows"][0]["after"]
-    ([[2, 3, -1]], [3.1])
+        As in `SummaryBuilder`, whose ``summary`` this is.
     """
     return SummaryBuilder(labels=labels, units=units).add(findings).summary()
 
@@ -74,16 +57,11 @@ class SummaryBuilder:
     """
 
     def __init__(
-        self,
-        *,
-        repaired: bool = True,
-        labels: Mapping[str, str] | None = None,
-        units: Mapping[str, str] | str | None = None,
-        rest: str = REST,
+        self, *, repaired: bool = True, labels: Words | None = None, units: Words | str | None = None, rest: str = REST
     ) -> None:
         self._repaired, self._labels, self._units, self._rest = repaired, labels or {}, units or {}, rest
         self._shared: Findings | None = None
-        self._n_rows = self._n_corrupted = self._n_unusual = 0
+        self._totals: Counter[str] = Counter()
         self._warnings: list[str] = []
 
     def add(self, findings: Findings) -> Self:
@@ -94,19 +72,20 @@ class SummaryBuilder:
         if n_columns != expected:
             raise InputError(f"All batches must have {expected} columns as the first one has, got {n_columns}.")
         labels, unusual = findings.cell_labels[:, self._columns.order], findings.left_alone
-        corrupted = (labels >= 0) & (labels != MISSING)
+        missing = labels == MISSING
+        corrupted = (labels >= 0) & ~missing
         self._corrupted.add(corrupted)
-        self._missing.add(labels == MISSING)
+        self._missing.add(missing)
         self._joint_hits += (corrupted[:, 1:] & corrupted[:, :-1]).sum(axis=0)
         for kind in range(len(KINDS)):
             cells = labels == kind
             self._kinds[kind] += (cells.any(axis=1).sum(), cells.sum())
-        self._worst.add(findings, np.flatnonzero(~unusual), self._n_rows)
-        self._worst_unusual.add(findings, np.flatnonzero(unusual), self._n_rows)
+        self._worst.add(findings, np.flatnonzero(~unusual), self._totals["rows"])
+        self._worst_unusual.add(findings, np.flatnonzero(unusual), self._totals["rows"])
         self._warnings = list(dict.fromkeys([*self._warnings, *findings.notes]))
-        self._n_rows += len(labels)
-        self._n_corrupted += int(corrupted.any(axis=1).sum())
-        self._n_unusual += int(unusual.sum())
+        self._totals.update(rows=len(labels), cells=labels.size, corrupted_rows=int(corrupted.any(axis=1).sum()))
+        self._totals.update(unusual_rows=int(unusual.sum()), corrupted_cells=int(corrupted.sum()))
+        self._totals.update(missing_cells=int(missing.sum()))
         return self
 
     def summary(self) -> dict[str, Any]:
@@ -123,41 +102,33 @@ class SummaryBuilder:
         """
         if self._shared is None:
             raise InputError("There is nothing to summarise: add at least one batch of findings first.")
-        shared, tree, n_columns = self._shared, self._shared.tree, len(self._columns.names)
-        totals = {
-            "rows": self._n_rows,
-            "columns": n_columns,
-            "cells": self._n_rows * n_columns,
-            "corrupted_rows": self._n_corrupted,
-            "unusual_rows": self._n_unusual,
-            "corrupted_cells": int(self._corrupted.by_column.sum()),
-            "missing_cells": int(self._missing.by_column.sum()),
-        }
+        shared, tree, n_columns = self._shared, None, len(self._columns.names)
+        if shared.tree is not None:
+            tree = {name: getattr(shared.tree, name).tolist() for name in ("start", "stop", "depth")}
+        totals = {"rows": self._totals["rows"], "columns": n_columns, **self._totals}
         rows, unusual_rows = self._worst.records(), self._worst_unusual.records()
         kinds = [{"rows": n_rows, "cells": n_cells} for n_rows, n_cells in self._kinds.tolist()]
         n_listed = len(rows) + len(unusual_rows)
-        listed = f"The {n_listed:,} worst of {counted(self._n_rows, 'row')} are listed with their values"
+        listed = f"The {n_listed:,} worst of {counted(totals['rows'], 'row')} are listed with their values"
         return {
             "format": FORMAT,
             "repaired": self._repaired,
             "headline": headline(totals, repaired=self._repaired),
             "totals": totals,
-            "rule": rule_summary(shared.rule, self._n_rows, self._n_corrupted),
+            "rule": rule_summary(shared.rule, totals["rows"], totals["corrupted_rows"]),
             "kinds": None if shared.kinds is None else dict(zip(KINDS, kinds, strict=True)),
             "columns": self._column_summary(shared),
             "map": {
                 "rows_per_cell": self._corrupted.rows_per_cell,
                 "columns_per_cell": self._corrupted.columns_per_cell,
-                "corrupted": self._corrupted.counts(),
-                "missing": self._missing.counts() if totals["missing_cells"] else None,
+                "corrupted": self._corrupted.counts().tolist(),
+                "missing": self._missing.counts().tolist() if totals["missing_cells"] else None,
             },
-            "tree": None
-            if tree is None
-            else {name: getattr(tree, name).tolist() for name in ("start", "stop", "depth")},
+            "tree": tree,
             "grid": None if shared.grid is None or n_columns > _MOST_SHOWN_COLUMNS else list(shared.grid),
             "rows": rows,
             "unusual_rows": unusual_rows,
-            "rest": f"{listed}; counts and the map cover all. {self._rest}" if n_listed < self._n_rows else "",
+            "rest": f"{listed}; counts and the map cover all. {self._rest}" if n_listed < totals["rows"] else "",
             "warnings": self._warnings,
             "notes": self._notes(is_image=shared.grid is not None),
         }
@@ -220,10 +191,11 @@ def hit_together(hits: NDArray[np.int64], joint: NDArray[np.int64]) -> list[tupl
     `hits` counts the rows in which each column was hit, `joint` those in which it and the next one were. A group is its
     start, its stop, and the column hit most.
     """
-    groups, free = [], hits > 0
+    groups: list[tuple[int, int, int]] = []
+    free = hits > 0
     joined = 2 * joint >= np.maximum(hits[1:], hits[:-1])
     for peak in np.argsort(-hits, kind="stable").tolist():
-        if not free[peak]:
+        if not free[peak] or len(groups) == _MOST_HIT:
             continue
         alike = free & (hits >= 0.7 * hits[peak])
         start = stop = peak
@@ -233,8 +205,6 @@ def hit_together(hits: NDArray[np.int64], joint: NDArray[np.int64]) -> list[tupl
             stop += 1
         free[start : stop + 1] = False
         groups.append((start, stop + 1, peak))
-        if len(groups) == _MOST_HIT:
-            break
     return groups
 
 
@@ -260,6 +230,5 @@ class _CountMap:
         self.by_column += counts.sum(axis=0)
         self._counts[lines] += np.add.reduceat(counts, self._starts, axis=1)
 
-    def counts(self) -> list[list[int]]:
-        lines: list[list[int]] = self._counts[: -(-self._n_rows // self.rows_per_cell)].tolist()
-        return lines
+    def counts(self) -> NDArray[np.int64]:
+        return self._counts[: -(-self._n_rows // self.rows_per_cell)]

@@ -1,7 +1,6 @@
 """Sentences of the report: what was done, which rule decided and what it promises, why a row was declared."""
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,8 +21,8 @@ _KINDS = {
     "shifted": ("is shifted", "are shifted together", "against what the rest of the row suggests"),
     "stuck": ("is stuck", "are stuck at one value", "which clean rows like this one do not show there"),
 }
-_MOST_RUNS = 3
-_LONGEST_NAME = 40
+_UNUSUAL = "The row is unusual as a whole, or too little of it is usual to tell what is wrong. It was left as it is."
+_MOST_RUNS, _LONGEST_NAME = 3, 40
 
 
 def counted(count: int, word: str) -> str:
@@ -56,12 +55,10 @@ def headline(totals: dict[str, int], *, repaired: bool) -> str:
     if totals["rows"] == 0:
         return "There are no rows."
     rows, corrupted = counted(totals["rows"], "row"), totals["corrupted_rows"]
-    if corrupted == 0:
-        parts = [f"No corrupted values were found in {rows}"]
-    elif repaired:
-        parts = [f"{corrupted:,} of {rows} {_was(corrupted)} repaired"]
-    else:
-        parts = [f"Corrupted values were found in {corrupted:,} of {rows}"]
+    parts = [f"No corrupted values were found in {rows}"]
+    if corrupted:
+        found = f"{corrupted:,} of {rows}"
+        parts = [f"{found} {_was(corrupted)} repaired" if repaired else f"Corrupted values were found in {found}"]
     if totals["unusual_rows"]:
         parts.append(f"{totals['unusual_rows']:,} flagged as unusual and left alone")
     if totals["missing_cells"]:
@@ -71,13 +68,10 @@ def headline(totals: dict[str, int], *, repaired: bool) -> str:
 
 def row_words(record: dict[str, Any], *, repaired: bool) -> str:
     """Say in a few words what was done to a row, or only found in it."""
-    done = (
-        {"n_corrupted": "replaced", "n_missing": "filled"}
-        if repaired
-        else {"n_corrupted": "found", "n_missing": "missing"}
-    )
-    counts = [f"{record[name]:,} {word}" for name, word in done.items() if record[name]]
-    return ", ".join(["unusual, left alone"] * record["unusual"] + counts) or "unchanged"
+    corrupted, missing = ("replaced", "filled") if repaired else ("found", "missing")
+    counts = {corrupted: record["n_corrupted"], missing: record["n_missing"]}
+    parts = [f"{count:,} {word}" for word, count in counts.items() if count]
+    return ", ".join(["unusual, left alone"] * record["unusual"] + parts) or "unchanged"
 
 
 def rule_summary(rule: Rule | None, n_rows: int, n_corrupted: int) -> dict[str, Any] | None:
@@ -89,20 +83,14 @@ def rule_summary(rule: Rule | None, n_rows: int, n_corrupted: int) -> dict[str, 
     if rule is None:
         return None
     rate = rule.reference_rate if rule.name == "tau" else rule.value
-    told = {
-        "name": rule.name,
-        "value": rule.value,
-        "rate": rate,
-        "reference_rows": rule.n_reference,
-        "reference_rate": rule.reference_rate,
-        "powerless": rule.powerless,
-        "tau": rule.value if rule.name == "tau" else rule.tau,
-    }
+    told: dict[str, Any] = {"name": rule.name, "value": rule.value, "rate": rate, "reference_rows": rule.n_reference}
+    told |= {"reference_rate": rule.reference_rate, "powerless": rule.powerless}
+    told["tau"] = rule.value if rule.name == "tau" else rule.tau
     words = [_RULES[rule.name].format(share=percent(rule.value), value=rule.value)]
     reference = counted(rule.n_reference or 0, "reference row")
     if rule.powerless:
-        words.append(f"{reference} are too few for this, so no row could be declared.")
-        words[-1] += " Give more clean rows or ask for a higher rate."
+        too_few = f"{reference} are too few for this, so no row could be declared."
+        words.append(f"{too_few} Give more clean rows or ask for a higher rate.")
     elif rule.name == "fdr":
         told["expected"] = expected = rule.value * n_corrupted
         declared = f"{counted(n_corrupted, 'row')} {_was(n_corrupted)} declared"
@@ -134,12 +122,9 @@ def _found(n_corrupted: int, expected: float, rarely_above: float) -> str:
     return f"{found}, which mistakes alone could explain: check each before you rely on it."
 
 
-def why(parts: Sequence[tuple[str, str, int]], *, unusual: bool, p_value: float | None, n_reference: int | None) -> str:
+def why(parts: list[tuple[str, str, int]], *, unusual: bool, p_value: float | None, n_reference: int | None) -> str:
     """Say why a row was declared; `parts` are runs of columns: name, kind (empty if unknown) and number of cells."""
-    sentences = []
-    if unusual:
-        sentences.append("The row is unusual as a whole, or too little of it is usual to tell what is wrong.")
-        sentences.append("It was left as it is.")
+    sentences = [_UNUSUAL] if unusual else []
     for kind in KINDS:
         names = [name for name, of_kind, _ in parts if of_kind == kind]
         if names:
@@ -166,10 +151,7 @@ def _evidence(p_value: float, n_reference: int | None) -> str:
 def strongest_node(
     scores: NDArray[np.float64], found: NDArray[np.bool_], tree: Tree, names: list[str], n_reference: int | None
 ) -> str:
-    """Name the node of the attribute tree with the lowest score, inside what was found where possible.
-
-    `found` and `names` are in layout order.
-    """
+    """Name the tree's node with the lowest score, inside `found` where possible; that and `names` in layout order."""
     if not np.isfinite(scores).any():
         return ""
     before = np.concatenate(([0], np.cumsum(found)))

@@ -1,8 +1,8 @@
 """Labels without radii: a node is normal as soon as K reference rows are known to be within its limit.
 
 A *witness* is such a row. A share of the reference is searched for witnesses at all nodes at once, which is enough for
-most; the rest of the reference only at the nodes that are left, in exact arithmetic or by estimates, with exact distances
-where these leave a doubt.
+most; the rest of the reference only at the nodes that are left, in exact arithmetic or by estimates, with exact
+distances where these leave a doubt.
 """
 
 import numpy as np
@@ -11,29 +11,12 @@ from numpy.typing import NDArray
 
 from treemend.tcs.exact import squared_distance
 
-__all__ = ["count_cells", "count_in_cells", "count_witnesses", "first_share", "largest_squares"]
+__all__ = ["FEWEST", "SHARE", "count_cells", "count_in_cells", "count_witnesses"]
 
 SHARE = 16
 FEWEST = 128
-"""One reference row of SHARE is searched at all nodes, FEWEST at least: what all nodes cost against single ones that are left
-(benchmarks/speed)."""
-
-
-def first_share(n_rows: int, n_lanes: int) -> int:
-    """Return how many blocks are searched at all nodes."""
-    return -(-max(FEWEST, n_rows // SHARE) // n_lanes)
-
-
-def largest_squares(limits: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the largest numbers whose roots do not exceed the limits; -1 where there is none."""
-    with np.errstate(over="ignore"):
-        squares = np.where(limits >= 0, limits * limits, -1.0)
-    for _ in range(4):
-        above = np.nextafter(squares, np.inf)
-        squares = np.where((limits >= 0) & (np.sqrt(np.abs(above)) <= limits), above, squares)
-        too_large = (limits >= 0) & (np.sqrt(np.abs(squares)) > limits)
-        squares = np.where(too_large, np.nextafter(squares, -np.inf), squares)
-    return squares
+"""One reference row of SHARE is searched at all nodes first, FEWEST at least: trades what all nodes cost against what
+is left to single ones (benchmarks/speed)."""
 
 
 @njit(cache=True, nogil=True)
@@ -136,7 +119,8 @@ def count_in_cells(
             count = 0 if cell == 0 else count
             while count < n_neighbors and cell < len(cells):
                 if n_blocks == 0 or minima[r, cell // n_lanes, node, cell % n_lanes] <= outer[r, node]:
-                    sums[:] = 0
+                    for i in range(n_sums):
+                        sums[i] = 0
                     for u in range(begin[node], end[node]):
                         x0, x1, x2, x3 = rows[r, 4 * u], rows[r, 4 * u + 1], rows[r, 4 * u + 2], rows[r, 4 * u + 3]
                         for i in range(n_sums):
