@@ -6,7 +6,9 @@ and ``sha256``, over the rest of the header and all bytes of the arrays. Nothing
 states is used before it was compared with the length of the file.
 
 A model is a frozen dataclass whose fields are arrays, numbers, texts, None, tuples of these, or dataclasses of the same
-kind. The types of the fields are what a file is checked against; what types cannot say, a method ``validate`` checks.
+kind. The types of the fields are what a file is checked against; what types cannot say, a method ``validate`` checks. A
+dataclass that holds more than is needed has methods ``to_stored`` and ``stored_type``: the file holds the smaller one,
+whose ``restore`` gives the dataclass back.
 """
 
 import hashlib
@@ -162,6 +164,8 @@ def checksum_of(path: str | os.PathLike[str]) -> str:
 
 def encode(value: Any, arrays: dict[str, NDArray[Any]], name: str = "model") -> Any:
     """Return ``value`` as JSON, and put its arrays into ``arrays`` under dotted names."""
+    if hasattr(value, "to_stored"):
+        value = value.to_stored()
     if is_dataclass(value) and not isinstance(value, type):
         return {
             field.name: encode(getattr(value, field.name), arrays, f"{name}.{field.name}") for field in fields(value)
@@ -179,16 +183,14 @@ def decode(kind: Any, document: Any, arrays: Mapping[str, NDArray[Any]], name: s
     origin = get_origin(kind)
     if origin in {Union, UnionType}:
         options = get_args(kind)
-        if document is None and NoneType in options:
-            return None
-        return decode(_chosen(options, document), document, arrays, name)
+        kind = NoneType if document is None and NoneType in options else _chosen(options, document)
+        return decode(kind, document, arrays, name)
+    if hasattr(kind, "stored_type"):
+        return decode(kind.stored_type(), document, arrays, name).restore()
     if is_dataclass(kind):
         return _decode_dataclass(kind, document, arrays, name)
-    if origin is np.ndarray:
-        return _decode_array(kind, document, arrays, name)
-    if origin is tuple:
-        return _decode_tuple(get_args(kind), document, arrays, name)
-    return _decode_scalar(kind, document, name)
+    decoder = {np.ndarray: _decode_array, tuple: _decode_tuple}.get(origin, _decode_scalar)
+    return decoder(kind, document, arrays, name)
 
 
 def check_shapes(model: Any, sizes: dict[str, int], **shapes: str) -> None:
@@ -255,7 +257,8 @@ def _decode_array(kind: Any, document: Any, arrays: Mapping[str, NDArray[Any]], 
     return array
 
 
-def _decode_tuple(kinds: tuple[Any, ...], document: Any, arrays: Mapping[str, NDArray[Any]], name: str) -> Any:
+def _decode_tuple(kind: Any, document: Any, arrays: Mapping[str, NDArray[Any]], name: str) -> Any:
+    kinds = get_args(kind)
     if not isinstance(document, list):
         raise ModelFileError(f"{name} must be a list, got {_shown(document)}.")
     if kinds[-1] is Ellipsis:
@@ -268,7 +271,8 @@ def _decode_tuple(kinds: tuple[Any, ...], document: Any, arrays: Mapping[str, ND
     )
 
 
-def _decode_scalar(kind: Any, document: Any, name: str) -> Any:
+def _decode_scalar(kind: Any, document: Any, arrays: Mapping[str, NDArray[Any]], name: str) -> Any:
+    del arrays
     if kind is not float:
         if type(document) is not kind:
             raise ModelFileError(f"{name} must be of type {kind.__name__}, got {_shown(document)}.")

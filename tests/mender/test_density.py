@@ -180,7 +180,7 @@ def test_a_packed_density_returns_with_its_bits():
     rows = two_clusters(200, 5, 0)
     density = learn_density(rows, choose_shape(rows, 0), 0)
     packed = pack_density(density)
-    back = packed.unpack()
+    back = packed.restore()
     for field in fields(density):
         assert np.array_equal(getattr(back, field.name), getattr(density, field.name)), field.name
     assert packed.lower.shape == (len(density.centre), 15)

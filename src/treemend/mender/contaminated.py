@@ -19,6 +19,7 @@ from treemend.mender.layout import Layout
 from treemend.mender.learning import CrossFit, learn_detector, take_evidence
 from treemend.mender.model import MenderModel
 from treemend.mender.pipeline import fit_model
+from treemend.mender.wide import MOST_COLUMNS, lay_blocks
 from treemend.progress import step
 from treemend.result import adjusted_p_values
 
@@ -60,13 +61,17 @@ def fit_contaminated(
     MenderModel, CrossFit
         As from `fit_model`.
     """
-    learnable, rejected = values, np.zeros(len(values), dtype=bool)
+    blocks, cell_layout = lay_blocks(values, layout) if values.shape[1] > MOST_COLUMNS else (None, layout)
+    cells = blocks.reduce(values) if blocks else values
+    learnable, rejected = cells, np.zeros(len(values), dtype=bool)
     for number, fdr in enumerate(ROUNDS):
         with step(f"Looking for corrupted rows of the reference, round {number + 1} of {len(ROUNDS)}"):
-            _, cross_fit = learn_detector(values, layout, seed, n_jobs, learnable=learnable, trusted=~rejected)
+            _, cross_fit = learn_detector(cells, cell_layout, seed, n_jobs, learnable=learnable, trusted=~rejected)
             rejected = reject_rows(cross_fit.evidence.values, fdr) & (cross_fit.fold >= 0)
-            learnable = _without_corrupted_cells(values, cross_fit, rejected, n_jobs)
+            learnable = _without_corrupted_cells(cells, cross_fit, rejected, n_jobs)
     trusted = _trusted_rows(cross_fit, rejected)
+    corrupted = np.isnan(learnable) & ~np.isnan(cells)
+    learnable = np.where(blocks.expand(corrupted) if blocks else corrupted, np.nan, values)
     return fit_model(values, layout, learnable=learnable, trusted=trusted, seed=seed, n_jobs=n_jobs)
 
 

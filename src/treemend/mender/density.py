@@ -12,6 +12,7 @@ much, and how many components, the likelihood of the observed cells of rows left
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,6 +71,19 @@ class Density:
     log_weight: Floats  # K
     log_det: Floats  # K
     tail: float = TAIL
+
+    def to_stored(self) -> Any:
+        """Return what a model file keeps."""
+        from treemend.mender.packed import pack_density
+
+        return pack_density(self)
+
+    @staticmethod
+    def stored_type() -> type:
+        """Return the type of what a model file keeps."""
+        from treemend.mender.packed import PackedDensity
+
+        return PackedDensity
 
 
 @dataclass(frozen=True)

@@ -352,8 +352,8 @@ class Mender(BaseMender):
             grid=None if grid is None else grid[:2] if grid[2] == 1 else grid,
             order=layout.order,
             rule=rule,
-            reference_low=self._model.reference_low,
-            reference_high=self._model.reference_high,
+            reference_low=self._model.drift.quantiles[0],
+            reference_high=self._model.drift.quantiles[-1],
             notes=mended.notes,
         )
         return Result(

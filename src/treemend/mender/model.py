@@ -2,18 +2,23 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from treemend.exceptions import ModelFileError
 from treemend.mender.calibration import Calibration
+from treemend.mender.columns import Columns
 from treemend.mender.density import Density
 from treemend.mender.detector import Detector
 from treemend.mender.drift import DriftReference
 from treemend.mender.fill_calibration import FillCalibration
 from treemend.mender.filling import soften
 from treemend.mender.layout import Layout
+from treemend.mender.low_rank import LowRankDensity
 from treemend.mender.spread import GRID
+from treemend.mender.wide import WideRows
 from treemend.model_file import check_shapes
 
 __all__ = ["MenderModel"]
@@ -25,57 +30,81 @@ class MenderModel:
 
     Attributes
     ----------
+    layout : Layout
+        How the columns lie.
     detector : Detector
-        Density, evidence and calibration.
+        Density, evidence and calibration of the cells: the columns, or the blocks of wide rows.
+    wide : WideRows or None
+        For rows of more than `wide.MOST_COLUMNS` columns.
     filling : FillCalibration
         How far off filled values are.
     drift : DriftReference
         Quantiles of the columns.
-    reference_low, reference_high : ndarray of shape (n_features,)
-        Smallest and largest value of each column, in the order of the columns.
     """
 
+    layout: Layout
     detector: Detector
+    wide: WideRows | None
     filling: FillCalibration
     drift: DriftReference
-    reference_low: NDArray[np.float64]
-    reference_high: NDArray[np.float64]
 
     @property
     def n_features(self) -> int:
         """Number of columns."""
-        return len(self.reference_low)
-
-    @property
-    def layout(self) -> Layout:
-        """How the columns lie."""
-        return self.detector.layout
+        return self.layout.n_features
 
     @property
     def calibration(self) -> Calibration:
         """From statistics to p-values."""
         return self.detector.calibration
 
+    @property
+    def fill_columns(self) -> Columns:
+        """The coordinates in which gaps are filled."""
+        return self.detector.columns if self.wide is None else self.wide.columns
+
+    @property
+    def fill_density(self) -> Density | LowRankDensity:
+        """The density that fills gaps."""
+        return self.detector.density if self.wide is None else self.wide.density
+
     @cached_property
     def softened(self) -> Density | None:
         """The density that fills stretches, where that is another one."""
         return soften(self.detector.density, self.filling.softening) if self.filling.softening else None
 
+    def to_cells(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return what the detector judges: the values themselves, or means of blocks."""
+        return values if self.wide is None else self.wide.blocks.reduce(values)
+
+    def to_columns(self, cells: NDArray[Any]) -> NDArray[Any]:
+        """Put what is known of cells, in the detector's layout, into the order of the columns."""
+        in_order = self.detector.layout.to_columns(cells)
+        return in_order if self.wide is None else self.wide.blocks.expand(in_order)
+
     def validate(self) -> None:
         """Check that all parts, read from a file, have the same sizes."""
         detector = self.detector
-        sizes = {"d": self.layout.n_features}
-        check_shapes(self, sizes, reference_low="d", reference_high="d")
-        check_shapes(self.drift, sizes, quantiles="levels d")
-        check_shapes(detector.columns, sizes, order="d", offset="d", width="d", centre="d", scale="d", low="d")
-        check_shapes(detector.columns, sizes, high="d", step="d")
+        sizes = {"columns": self.n_features, "d": detector.layout.n_features, "kinds": 5, "two": 2, "grid": len(GRID)}
+        check_shapes(self.drift, sizes, quantiles="levels columns")
+        columns = dict.fromkeys(("order", "offset", "width", "centre", "scale", "low", "high", "step"))
+        check_shapes(detector.columns, sizes, **dict.fromkeys(columns, "d"))
         check_shapes(detector.density, sizes, centre="k d", covariance="k d d", precision="k d d")
         check_shapes(detector.density, sizes, log_weight="k", log_det="k")
-        sizes["kinds"] = 5
         check_shapes(detector.tails, sizes, edge="kinds", slope="kinds")
         check_shapes(detector.prices, sizes, extra="kinds")
         check_shapes(detector.calibration, sizes, statistics="n", raw="n")
         check_shapes(detector.rarity, sizes, rest_scores="n")
         check_shapes(detector.repeated, sizes, value="d v", share="d v k", tie="d")
-        sizes.update(two=2, grid=len(GRID))
-        check_shapes(self.filling.spread, sizes, factor="two grid", draw_factor="two grid", column="d", empty="d")
+        spread = self.filling.spread
+        check_shapes(spread, sizes, factor="two grid", draw_factor="two grid", column="columns", empty="columns")
+        if self.wide is None:
+            if sizes["columns"] != sizes["d"]:
+                raise ModelFileError(f"{sizes['columns']} columns need as many cells, got {sizes['d']}.")
+            return
+        blocks = self.wide.blocks
+        check_shapes(blocks, sizes, block="columns", offset="columns", width="columns")
+        check_shapes(self.wide.columns, sizes, **dict.fromkeys(columns, "columns"))
+        check_shapes(self.wide.density, sizes, centre="c columns", factor="columns r", noise="columns", log_weight="c")
+        if blocks.block.min() < 0 or blocks.block.max() >= sizes["d"]:
+            raise ModelFileError("Columns are in blocks that are not there.")

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from treemend.exceptions import ModelFileError
 from treemend.mender.density import Density, make_density
 
 Floats = NDArray[np.float64]
@@ -20,7 +21,7 @@ class PackedDensity:
     >>> packed = pack_density(density)
     >>> packed.lower
     array([[2., 1., 3.]])
-    >>> bool((packed.unpack().precision == density.precision).all())
+    >>> bool((packed.restore().precision == density.precision).all())
     True
     """
 
@@ -28,9 +29,11 @@ class PackedDensity:
     lower: Floats
     log_weight: Floats
 
-    def unpack(self) -> Density:
+    def restore(self) -> Density:
         """Return the density, with the bits it had on the same machine."""
         n_components, d = self.centre.shape
+        if self.lower.shape != (n_components, d * (d + 1) // 2) or self.log_weight.shape != (n_components,):
+            raise ModelFileError(f"A density of {n_components} components and {d} cells needs as many covariances.")
         below = np.tril_indices(d)
         covariance = np.empty((n_components, d, d))
         covariance[:, below[0], below[1]] = self.lower

@@ -11,17 +11,20 @@ Values are in the user's units and in the order of the columns; rows are coordin
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from treemend.mender.columns import Columns
 from treemend.mender.detector import find_sets, row_evidence
 from treemend.mender.drift import DriftTest, learn_drift_reference
-from treemend.mender.fill_calibration import FillCalibration, calibrate_filling
+from treemend.mender.fill_calibration import calibrate_filling
 from treemend.mender.filling import Imputation, fill
 from treemend.mender.layout import Layout
 from treemend.mender.learning import CrossFit, learn_detector
 from treemend.mender.model import MenderModel
+from treemend.mender.wide import MOST_COLUMNS, lay_blocks, learn_wide
 from treemend.progress import advance, step
 
 __all__ = ["Judged", "Mended", "fit_model", "judge_rows", "mend_rows"]
@@ -55,7 +58,7 @@ class Judged:
     examined: NDArray[np.int64]
     mask: NDArray[np.bool_]
     kinds: NDArray[np.int8]
-    cell_evidence: NDArray[np.float32]
+    cell_evidence: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +86,7 @@ class Mended:
     mask: NDArray[np.bool_]
     kinds: NDArray[np.int8]
     unusual: NDArray[np.bool_]
-    cell_evidence: NDArray[np.float32]
+    cell_evidence: Floats
     values: Floats
     spread: Floats
     draws: Floats
@@ -100,22 +103,20 @@ def fit_model(
     n_jobs: int | None = None,
 ) -> tuple[MenderModel, CrossFit]:
     """Learn from clean rows, or from what of them is trusted; the cross-fit judges these rows themselves."""
-    with step("Learning what clean rows look like"):
-        detector, cross_fit = learn_detector(values, layout, seed, n_jobs, learnable=learnable, trusted=trusted)
     learnt = values if learnable is None else learnable
+    blocks, cell_layout = lay_blocks(learnt, layout) if values.shape[1] > MOST_COLUMNS else (None, layout)
+    cells, learnt_cells = (blocks.reduce(values), blocks.reduce(learnt)) if blocks else (values, learnt)
+    with step("Learning what clean rows look like"):
+        detector, cross_fit = learn_detector(cells, cell_layout, seed, n_jobs, learnable=learnt_cells, trusted=trusted)
     with step("Learning how sure filled values are"):
-        filling = learn_filling(learnt, cross_fit, seed)
-    drift = learn_drift_reference(learnt)
-    model = MenderModel(detector, filling, drift, drift.quantiles[0].copy(), drift.quantiles[-1].copy())
-    return model, cross_fit
-
-
-def learn_filling(values: Floats, cross_fit: CrossFit, seed: int) -> FillCalibration:
-    """Learn how far off filled values are, from gaps cut out of rows that a fold has not seen."""
-    judged = np.flatnonzero((cross_fit.fold >= 0) & ~np.isnan(values).all(axis=1))
-    folds = cross_fit.detectors
-    columns, densities = [fold.columns for fold in folds], [fold.density for fold in folds]
-    return calibrate_filling(values[judged], cross_fit.fold[judged], columns, densities, seed)
+        wide = None
+        columns: list[Columns] = [fold.columns for fold in cross_fit.detectors]
+        densities: list[Any] = [fold.density for fold in cross_fit.detectors]
+        if blocks:
+            wide, columns, densities = learn_wide(learnt, layout, blocks, cross_fit, seed)
+        judged = np.flatnonzero((cross_fit.fold >= 0) & ~np.isnan(learnt).all(axis=1))
+        filling = calibrate_filling(learnt[judged], cross_fit.fold[judged], columns, densities, seed)
+    return MenderModel(layout, detector, wide, filling, learn_drift_reference(learnt)), cross_fit
 
 
 def judge_rows(
@@ -149,16 +150,16 @@ def judge_rows(
         for number in np.unique(fold):
             detector = model.detector if cross_fit is None or number < 0 else cross_fit.detectors[number]
             for chunk in _chunks(np.flatnonzero(fold == number), d):
-                rows, log_slope = detector.columns.to_rows(values[chunk])
-                evidence = row_evidence(detector, values[chunk], rows, log_slope, n_jobs)
+                cells = model.to_cells(values[chunk])
+                rows, log_slope = detector.columns.to_rows(cells)
+                evidence = row_evidence(detector, cells, rows, log_slope, n_jobs)
                 examined = evidence.statistic >= examine_above
                 found = find_sets(detector, rows, log_slope, evidence, examined, n_jobs)
                 raw[chunk] = evidence.statistic
                 left_alone = found.unusual & (evidence.statistic >= calibration.examined_above)
                 statistic[chunk] = np.where(left_alone, calibration.least, evidence.statistic)
-                in_columns = [detector.layout.to_columns(cells[examined]) for cells in (found.mask, found.kinds)]
-                cells = detector.layout.to_columns(evidence.cells[examined]).astype(np.float32)
-                parts.append((chunk[examined], *in_columns, cells))
+                known = (found.mask, found.kinds, evidence.cells)
+                parts.append((chunk[examined], *(model.to_columns(cell[examined]) for cell in known)))
                 advance(len(chunk))
     p_values = calibration.p_values(statistic)
     if cross_fit is not None:
@@ -197,7 +198,7 @@ def mend_rows(
     """
     n, d = values.shape
     mask, kinds = np.zeros((n, d), dtype=bool), np.full((n, d), -1, dtype=np.int8)
-    cell_evidence = np.zeros((n, d), dtype=np.float32)
+    cell_evidence = np.zeros((n, d))
     chosen = corrupted[judged.examined]
     rows = judged.examined[chosen]
     mask[rows], kinds[rows] = judged.mask[chosen], judged.kinds[chosen]
@@ -212,8 +213,8 @@ def mend_rows(
     draws = np.full((n_draws, n, d), np.nan)
     for chunk in _chunks(np.flatnonzero(gaps.any(axis=1)), d):
         found = fill(
-            model.detector.density,
-            model.detector.columns,
+            model.fill_density,
+            model.fill_columns,
             values[chunk],
             gaps[chunk],
             softened=model.softened,

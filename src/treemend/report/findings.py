@@ -102,7 +102,7 @@ class Findings:
     p_values: NDArray[np.float64] | None = None
     row_scores: NDArray[np.float64] | None = None
     kinds: NDArray[np.int8] | None = None
-    cell_evidence: NDArray[np.floating[Any]] | None = None
+    cell_evidence: NDArray[np.float64] | None = None
     names: Sequence[str] | None = None
     row_ids: Sequence[object] | None = None
     grid: tuple[int, ...] | None = None
