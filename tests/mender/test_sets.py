@@ -10,8 +10,8 @@ from treemend.mender.detector import find_sets, mixture_arrays, row_evidence, se
 from treemend.mender.evidence import NOISE, SINGLE, STUCK, prepare_scan
 from treemend.mender.layout import Layout
 from treemend.mender.learning import learn_detector
+from treemend.mender.moves import count_runs, new_space
 from treemend.mender.prior import run_prior
-from treemend.mender.sets import count_runs, new_space
 from treemend.mender.swept import State, kept_density, prefix_gains, sweep, toggle_gains
 
 

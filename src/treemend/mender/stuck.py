@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from treemend.mender.compiled import kernel
 from treemend.mender.evidence import Scan
-from treemend.mender.sets import Mixture, new_space, row_state
+from treemend.mender.moves import Mixture, new_space
+from treemend.mender.sets import row_state
 from treemend.mender.swept import Law, log_sum, prefix_forms, student
 from treemend.threads import for_chunks
 
