@@ -141,6 +141,7 @@ def _runs(settings: Settings, _: str) -> Iterator[str]:
     rows = [
         (
             f"`{name}`",
+            *_extent(rows_of(name, settings.results)),
             run["seconds"],
             f"{run['processor']}, {run['cores']} cores",
             run.get("load", ""),
@@ -149,7 +150,13 @@ def _runs(settings: Settings, _: str) -> Iterator[str]:
         for name, run in runs.items()
         if name in QUESTIONS
     ]
-    return table(("question", "seconds", "machine", "load at the end", "versions"), rows)
+    return table(("question", "sets", "repetitions", "seconds", "machine", "load at the end", "versions"), rows)
+
+
+def _extent(rows: Sequence[Row]) -> tuple[int, int]:
+    """Return the numbers of sets, or kinds of data, and of splits or repetitions that a question was run on."""
+    sets = {row.get("set", row.get("kind")) for row in rows}
+    return len(sets), len({row.get("split", row.get("number", 0)) for row in rows})
 
 
 _PARTS = {
