@@ -100,7 +100,12 @@ def _figures(rows: Sequence[Row], before: Sequence[Row], question: str, settings
 
 
 def _ask(function: object, question: str, now: Sequence[Row], before: Sequence[Row], settings: Settings) -> Iterator:
-    """Call a question's function, with the peers' results if it compares with them itself."""
+    """Call a question's function, with the peers' results if it compares with them itself.
+
+    Of the earlier results only sets count that have results now, so that means are over the same sets.
+    """
+    sets = {row.get("set") for row in now}
+    before = [row for row in before if row.get("set") in sets]
     more = {"peers": rows_of("peers_missing", settings.results)} if question == "missing" else {}
     return function(now, before, **more)  # type: ignore[operator]
 
