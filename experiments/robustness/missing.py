@@ -107,7 +107,9 @@ def _filled(case: Gaps, settings: Settings) -> Rows:
 
 
 def figures(rows: Sequence[Row], earlier: Sequence[Row], peers: Sequence[Row] = ()) -> Iterator[Figure]:
-    """Yield for each pattern whether the mean error is below every peer's; without peers' results nothing."""
+    """Yield for each pattern whether the mean error is below every peer's on the sets that both were run on."""
+    both = {row["set"] for row in rows} & {row["set"] for row in peers}
+    rows, earlier, peers = ([row for row in some if row["set"] in both] for some in (rows, earlier, peers))
     for table in dict.fromkeys(row["table"] for row in rows):
         for pattern in PATTERNS:
             own, before, other = (
@@ -132,9 +134,11 @@ def tables(rows: Sequence[Row], earlier: Sequence[Row], peers: Sequence[Row] = (
         yield ""
         yield from pivot(now, before, "set", "pattern", "error")
         yield ""
-        other = [row for row in peers if row["table"] == table]
-        if other:
-            yield "Means over the sets, peers beside:"
+        both = {row["set"] for row in now} & {row["set"] for row in peers}
+        if both:
+            own, before, other = ([row for row in some if row["set"] in both] for some in (now, before, peers))
+            yield f"Means over the {len(both)} sets that peers were run on:"
             yield ""
-            yield from pivot([*now, *other], before, "method", "pattern", "error")
+            beside = [row for row in other if row["table"] == table]
+            yield from pivot([*own, *beside], before, "method", "pattern", "error")
             yield ""

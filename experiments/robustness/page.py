@@ -100,7 +100,12 @@ def _figures(rows: Sequence[Row], before: Sequence[Row], question: str, settings
 
 
 def _ask(function: object, question: str, now: Sequence[Row], before: Sequence[Row], settings: Settings) -> Iterator:
-    """Call a question's function, with the peers' results if it compares with them itself."""
+    """Call a question's function, with the peers' results if it compares with them itself.
+
+    Of the earlier results only sets count that have results now, so that means are over the same sets.
+    """
+    sets = {row.get("set") for row in now}
+    before = [row for row in before if row.get("set") in sets]
     more = {"peers": rows_of("peers_missing", settings.results)} if question == "missing" else {}
     return function(now, before, **more)  # type: ignore[operator]
 
@@ -141,6 +146,7 @@ def _runs(settings: Settings, _: str) -> Iterator[str]:
     rows = [
         (
             f"`{name}`",
+            *_extent(rows_of(name, settings.results)),
             run["seconds"],
             f"{run['processor']}, {run['cores']} cores",
             run.get("load", ""),
@@ -149,7 +155,13 @@ def _runs(settings: Settings, _: str) -> Iterator[str]:
         for name, run in runs.items()
         if name in QUESTIONS
     ]
-    return table(("question", "seconds", "machine", "load at the end", "versions"), rows)
+    return table(("question", "sets", "repetitions", "seconds", "machine", "load at the end", "versions"), rows)
+
+
+def _extent(rows: Sequence[Row]) -> tuple[int, int]:
+    """Return the numbers of sets, or kinds of data, and of splits or repetitions that a question was run on."""
+    sets = {row.get("set", row.get("kind")) for row in rows}
+    return len(sets), len({row.get("split", row.get("number", 0)) for row in rows})
 
 
 _PARTS = {

@@ -110,5 +110,5 @@ def pivot(
         return f"{text} ({number(float(np.mean(old)))})" if old else text
 
     body = [(titled(str(one)), *(cell(one, other) for other in columns)) for one in lines]
-    last = [("**mean**", *(overall(other) for other in columns))] if len(lines) > 1 else []
+    last = [("**mean**", *(overall(other) for other in columns))] if len(lines) > 1 and line != "method" else []
     return table((line, *(str(other) for other in columns)), body + last)

@@ -1,5 +1,6 @@
 """The proof in its quick form, and the pieces that its figures rest on."""
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -226,3 +227,13 @@ def test_figures_say_whether_they_are_met():
     (missed,) = at_least(0.5, "s", "q", [{"v": 0.4}], [], "v")
     assert (met.met, met.earlier, missed.met, missed.earlier) == (True, "0.20", False, "")
     assert list(at_least(0.5, "s", "q", [], [], "v")) == []
+
+
+def test_the_committed_page_is_made_of_the_committed_results(tmp_path):
+    root = Path(page.__file__).parents[2]
+    for folder in ("docs", "experiments/results"):
+        (tmp_path / folder).mkdir(parents=True)
+    shutil.copytree(root / "experiments/results/robustness", tmp_path / "experiments/results/robustness")
+    written = tmp_path / "docs" / "accuracy.md"
+    page.write(Settings(data=tmp_path, results=tmp_path / "experiments/results/robustness"), written)
+    assert written.read_text() == (root / "docs" / "accuracy.md").read_text()
