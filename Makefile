@@ -79,8 +79,7 @@ docs: $(VENV)/.installed-docs            ## build the documentation site in docs
 docs-check: docs            ## open every page of the site in Chromium, follow its links, search it
 	$(BIN)/python docs/check_site.py
 
-benchmark: $(VENV)/.installed            ## speed ratios against scikit-learn, FAISS and NumPy
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'faiss-cpu>=1.8'
+benchmark: $(VENV)/.installed            ## speed ratios against scikit-learn and NumPy
 	$(BIN)/python benchmarks/speed
 
 robustness: $(VENV)/.installed            ## the proof and docs/accuracy.md; ONLY=scattered for one question, OPTIONS=--held-out, DATA=folder

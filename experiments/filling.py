@@ -19,9 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.datasets import data_folder
-from experiments.robustness.cases import Case, draw_case
-from experiments.robustness.kinds import stretch_masks
-from experiments.robustness.measures import distance_quality, limit_repair
+from experiments.robustness.sets import SUBJECTS, load_rows
 from treemend.mender.columns import Columns, column_widths, learn_columns
 from treemend.mender.density import Density, Shape, choose_shape, learn_assigned, learn_fold
 from treemend.mender.fill_calibration import FillCalibration, calibrate_filling
@@ -33,12 +31,60 @@ Masks = NDArray[np.bool_]
 
 SETS = ("digits", "wdbc", "image", "gas_drift", "ringnorm", "spambase", "sonar", "tecator", "g241c", "svmguide3")
 QUICK_SETS = ("digits", "wdbc", "image", "sonar")
-KINDS = ("noise", "stuck", "swap", "additive", "offset")
 PATTERNS = ("10 %", "30 %", "50 %", "blocks")
 CONTEXTS = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 FOLDS = 5
+MOST_REFERENCE = 1_000
+MOST_FRESH = 250
 MOST_ROWS_OF_A_TABLE = 1_200
+QUICK_ROWS = 400
+NEAREST = 8
 _LEAST_CHANGE = 1e-6
+
+
+@dataclass(frozen=True)
+class Case:
+    """Reference rows, fresh rows, and where one stretch of each fresh row is overwritten; columns scaled to [0, 1]."""
+
+    reference: Rows
+    true: Rows
+    masks: Masks
+
+    @classmethod
+    def draw(cls, name: str, folder: Path, quick: bool) -> "Case":
+        """Draw a set's rows: two thirds up to a limit are the reference, others are fresh."""
+        rows = load_rows(SUBJECTS[name], folder)
+        width = np.ptp(rows, axis=0)
+        rows = (rows - rows.min(axis=0)) / np.where(width > 0, width, 1.0)
+        rng = np.random.default_rng([0, SETS.index(name)])
+        rows = rows[rng.permutation(len(rows))[: QUICK_ROWS if quick else None]]
+        cut = len(rows) * 2 // 3
+        fresh = rows[cut:][:MOST_FRESH]
+        return cls(rows[:cut][:MOST_REFERENCE], fresh, stretch_masks(*fresh.shape, rng))
+
+    def corrupted(self) -> dict[str, Rows]:
+        """Return the fresh rows overwritten in five ways."""
+        rng = np.random.default_rng(1)
+        shape = self.true.shape
+        first = self.true[np.arange(len(self.true)), self.masks.argmax(axis=1)]
+        values = {
+            "noise": rng.random(shape),
+            "stuck": np.broadcast_to(first[:, None], shape),
+            "swap": self.reference[rng.integers(0, len(self.reference), len(self.true))],
+            "additive": self.true + rng.normal(0, 0.25, shape),
+            "offset": self.true + 0.3 * rng.choice([-1.0, 1.0], (len(self.true), 1)),
+        }
+        return {kind: np.where(self.masks, found, self.true) for kind, found in values.items()}
+
+
+def stretch_masks(n_rows: int, d: int, rng: np.random.Generator) -> Masks:
+    """Return one stretch of 10 to 50 % of the columns for each row."""
+    masks = np.zeros((n_rows, d), dtype=bool)
+    for mask in masks:
+        width = rng.integers(-(-d // 10), max(1, d // 2) + 1)
+        start = rng.integers(0, d - width + 1)
+        mask[start : start + width] = True
+    return masks
 
 
 @dataclass(frozen=True)
@@ -84,7 +130,7 @@ def main() -> None:
     given = parser.parse_args()
     names = given.sets or (QUICK_SETS if given.quick else SETS)
     folder = data_folder(given.data)
-    cases = {name: draw_case(name, 0, folder, quick=given.quick) for name in names}
+    cases = {name: Case.draw(name, folder, given.quick) for name in names}
     fillers = {}
     for name, case in cases.items():
         start = time.process_time()
@@ -117,16 +163,21 @@ def _print(title: str, header: tuple[str, ...], rows: dict[str, list[float]]) ->
 
 def quality(case: Case, filler: Filler) -> list[float]:
     """Return the mean distance quality of the density and of the mean of 8 nearest rows."""
-    repaired = (filler.fill(case.true, case.masks).values, limit_repair(case.reference, case.true, case.masks))
+    nearest = case.true.copy()
+    for row, mask in zip(nearest, case.masks, strict=True):
+        distance = np.square(case.reference[:, ~mask] - row[~mask]).sum(axis=1)
+        row[mask] = case.reference[np.argsort(distance, kind="stable")[:NEAREST]].mean(axis=0)[mask]
+    return [_quality(case, filler.fill(case.true, case.masks).values), _quality(case, nearest)]
+
+
+def _quality(case: Case, repaired: Rows) -> float:
+    after = np.linalg.norm(repaired - case.true, axis=1)
     found = []
-    for rows in repaired:
-        by_kind = []
-        for kind in KINDS:
-            corrupted = case.corrupted[kind]
-            changed = np.linalg.norm(corrupted - case.true, axis=1) > _LEAST_CHANGE
-            by_kind.append(distance_quality(case.true[changed], corrupted[changed], rows[changed]).mean())
-        found.append(float(np.mean(by_kind)))
-    return found
+    for corrupted in case.corrupted().values():
+        before = np.linalg.norm(corrupted - case.true, axis=1)
+        changed = before > _LEAST_CHANGE
+        found.append(np.mean(1 - after[changed] / before[changed]))
+    return float(np.mean(found))
 
 
 def from_reference(case: Case, filler: Filler) -> dict[str, list[float]]:
@@ -136,7 +187,8 @@ def from_reference(case: Case, filler: Filler) -> dict[str, list[float]]:
         gaps = _gaps(pattern, case.true.shape)
         holed = np.where(gaps, np.nan, case.true)
         filled = [filler.fill(holed).values]
-        filled += [_transform(peer, case.reference, holed) for peer in _peers()]
+        together = np.vstack([case.reference, holed])
+        filled += [_transform(peer, together)[len(case.reference) :] for peer in _peers()]
         found[pattern] = _relative_errors(case.true, gaps, case.reference.mean(axis=0), filled)
     return found
 
@@ -149,7 +201,7 @@ def from_one_table(case: Case, filler: Filler) -> dict[str, list[float]]:
         gaps = _gaps(pattern, table.shape)
         holed = np.where(gaps, np.nan, table)
         learnt = type(filler).fit(holed)
-        filled = [learnt.fill(holed).values, *(_transform(peer, holed, holed) for peer in _peers())]
+        filled = [learnt.fill(holed).values, *(_transform(peer, holed) for peer in _peers())]
         found[pattern] = _relative_errors(table, gaps, np.nanmean(holed, axis=0), filled)
     return found
 
@@ -186,11 +238,11 @@ def _peers() -> list[Callable[[], object]]:
     return [KNNImputer, lambda: IterativeImputer(max_iter=5, random_state=0)]
 
 
-def _transform(peer: Callable[[], object], learning: Rows, holed: Rows) -> Rows:
+def _transform(peer: Callable[[], object], holed: Rows) -> Rows:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         imputer = peer()
-        return np.asarray(imputer.fit(learning).transform(holed))  # type: ignore[attr-defined]
+        return np.asarray(imputer.fit_transform(holed))  # type: ignore[attr-defined]
 
 
 def _relative_errors(true: Rows, gaps: Masks, means: Rows, filled: list[Rows]) -> list[float]:

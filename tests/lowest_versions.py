@@ -12,8 +12,9 @@ def lowest(requirements: list[str]) -> list[str]:
 def main() -> None:
     project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    tested = [lines for name, lines in extras.items() if name not in ("check", "docs")]
-    wanted = project["dependencies"] + [line for lines in tested for line in lines]
+    wanted = project["dependencies"] + [
+        line for name, lines in extras.items() if name not in ("check", "docs") for line in lines
+    ]
     print("\n".join(lowest(sorted(set(wanted)))))
 
 

@@ -1,7 +1,7 @@
 """Imputation by other people's methods: each takes complete reference rows, or none, and rows with NaN.
 
 - IterativeImputer: scikit-learn, Bayesian ridge regressions, 10 rounds, the 30 best correlated columns where there are
-  more.
+  more; bounded by the known values, without which it diverges on spectra.
 - KNNImputer: scikit-learn, 8 neighbours.
 - missForest: scikit-learn's IterativeImputer with forests of 20 trees, 3 rounds, which is the idea of missForest.
 - softImpute: singular values cut softly until nothing changes, on standardised columns, written here; the cut is the
@@ -35,7 +35,13 @@ def _n_predictors(rows: Rows) -> int | None:
 
 def _iterative(reference: Rows | None, rows: Rows) -> Rows:
     known = _together(reference, rows)
-    imputer = IterativeImputer(n_nearest_features=_n_predictors(rows), keep_empty_features=True, random_state=0)
+    imputer = IterativeImputer(
+        n_nearest_features=_n_predictors(rows),
+        min_value=np.nanmin(known, axis=0) - 1e-9,
+        max_value=np.nanmax(known, axis=0) + 1e-9,
+        keep_empty_features=True,
+        random_state=0,
+    )
     return np.asarray(imputer.fit(known).transform(rows))
 
 

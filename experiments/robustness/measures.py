@@ -58,7 +58,7 @@ def fill_from_nearest(reference: Rows) -> Fill:
 
 def measure(case: Case, damage: Damage, repair: Repair, fill: Fill | None) -> Row:
     """Return a method's figures on one damage; without ``fill`` those with the mask known are left out."""
-    changed = np.linalg.norm(damage.corrupted - case.true, axis=1) > _LEAST_CHANGE
+    changed = _changed(case, damage)
     truth, corrupted, true = damage.masks[changed], damage.corrupted[changed], case.true[changed]
     found, repaired = repair(corrupted)
     both = float(np.sum(truth & found))
@@ -81,6 +81,11 @@ def measure(case: Case, damage: Damage, repair: Repair, fill: Fill | None) -> Ro
     return row
 
 
+def _changed(case: Case, damage: Damage) -> Masks:
+    """Return which rows are damaged at all."""
+    return np.asarray(np.linalg.norm(damage.corrupted - case.true, axis=1) > _LEAST_CHANGE)
+
+
 def measure_case(case: Case, method: str, repair: Repair, fill: Fill | None = None) -> Iterator[Row]:
     """Let a method mend the test rows while they were clean, then damaged in every way, and measure it."""
     touched, repaired = repair(case.fresh)
@@ -91,4 +96,6 @@ def measure_case(case: Case, method: str, repair: Repair, fill: Fill | None = No
         "harm": float(np.mean(np.square(repaired - case.fresh))),
     }
     for damage in case.damages:
+        if not _changed(case, damage).any():
+            continue
         yield {**here, **damage.labels, **clean, **measure(case, damage, repair, fill)}

@@ -33,10 +33,12 @@ def check_share(name: str, value: Any, *, zero: bool) -> None:
 
 def check_names(name: str, value: Any) -> None:
     """Refuse anything but a list or tuple of different names."""
-    if not isinstance(value, list | tuple):
-        raise ParameterError(f"{name} must be a list or tuple of column names, got {value!r}.")
-    if len(set(value)) < len(value):
-        raise ParameterError(f"{name} must not name a column twice, got {value!r}.")
+    try:
+        if isinstance(value, list | tuple) and len(set(value)) == len(value):
+            return
+    except TypeError:  # One of them cannot be a name, such as a list.
+        pass
+    raise ParameterError(f"{name} must be a list or tuple of different column names, got {value!r}.")
 
 
 def check_choice(name: str, value: Any, choices: Sequence[object]) -> None:

@@ -126,7 +126,7 @@ def plot_map(findings: Findings, *, ax: "Axes | None" = None) -> "Figure":
     _label_columns(ax, findings, order)
     if findings.row_ids is not None:
         shown = np.arange(0, len(cells), -(-len(cells) // _MOST_ROW_LABELS))
-        ax.set_yticks(shown, [str(findings.row_ids[row]) for row in shown], fontsize=8)
+        ax.set_yticks(shown, [str(findings.row_ids[row]) for row in shown.tolist()], fontsize=8)
     ax.set_ylabel("row")
     return _figure_of(ax)
 

@@ -181,7 +181,7 @@ def _described(steps: list[_Step], *, bar: bool) -> str:
     --------
     >>> steps = [_Step("learning", 5, True, done=2), _Step("fold 3 of 5", None, False)]
     >>> _described(steps, bar=False)
-    'learning: fold 3 of 5: 40%'
+    'learning: 40%'
     """
     measured = next((one for one in steps if one.total), None)
     last, names = steps[-1], [one.title for one in steps if one.title] or ["starting"]
@@ -194,7 +194,7 @@ def _described(steps: list[_Step], *, bar: bool) -> str:
     share = min(1.0, measured.done / measured.total)
     told = f"{share:.0%}" + f", {measured.note}" * bool(measured.note)
     if not bar:
-        return f"{titles}: {told}"
+        return f"{measured.title}: {told}"
     marks = "━─" if (sys.stderr.encoding or "").lower().startswith("utf") else "#-"
     full = round(share * _BAR_WIDTH)
     left = f", {seconds / share - seconds:.0f} s left" if share > 0.02 else ""

@@ -1,3 +1,6 @@
+import shutil
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -51,10 +54,21 @@ def treemend(capfd):
     return call
 
 
+@pytest.fixture(scope="session")
+def fitted(frames, tmp_path_factory):
+    """A model file that the command line wrote, once for all tests; by then all that mending needs is compiled."""
+    place = tmp_path_factory.mktemp("fitted")
+    frames[0].to_csv(place / "clean.csv", index=False)
+    frames[1].to_csv(place / "suspect.csv", index=False)
+    model = str(place / "model.safetensors")
+    assert run(["fit", str(place / "clean.csv"), "-o", model, "--quiet"]) == 0
+    assert run(["mend", str(place / "suspect.csv"), "-m", model, "-o", str(place / "out.csv"), "--quiet"]) == 0
+    return place / "model.safetensors"
+
+
 @pytest.fixture
-def model(folder, treemend):
-    assert treemend("fit", "clean.csv", "-o", "model.safetensors", "--quiet") == (0, "", "")
-    return folder / "model.safetensors"
+def model(folder, fitted):
+    return Path(shutil.copy(fitted, folder))
 
 
 def read_csv(source, **options):

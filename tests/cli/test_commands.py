@@ -107,7 +107,7 @@ def test_a_large_table_is_judged_by_a_sample_as_in_python(folder, treemend, fram
         expected = package.mend(frame, fdr=0.1 if rule else None)
         assert np.array_equal(read_csv("out.csv"), expected.repaired)
         assert json.loads(Path("found.json").read_text())["summary"]["totals"] == expected.summary()["totals"]
-    assert expected.corrupted[[1, 7]].all()
+        assert rule or expected.corrupted[[1, 7]].all()
 
 
 def test_a_smaller_sample_can_be_asked_for(folder, treemend, frames):
@@ -163,8 +163,8 @@ def test_check_is_a_gate(model, treemend, frames, expected):
     assert "suspect.parquet, row 7: s0 to s7, noise" in out
     usual = "99% of clean files of this size have at most "
     assert usual in lines[-1]
-    n_declared = (expected.corrupted | expected.unusual).sum()
-    assert code == (n_declared > int(lines[-1].split(usual)[1]))
+    n_found = max(expected.corrupted.sum(), expected.unusual.sum())
+    assert code == (n_found > int(lines[-1].split(usual)[1].split()[0]))
     assert treemend("check", "suspect.csv", "-m", model, "--fail-above", "0.05")[0] == 1
     code, out, _ = treemend("check", "suspect.csv", "-m", model, "--fail-above", "0.9")
     assert (code, "passes" in out, "90 % allowed" in out) == (0, True, True)
@@ -281,6 +281,11 @@ def test_compilation_is_said_in_one_line(capsys):
         assert capsys.readouterr().err == told
 
 
+def test_quiet_is_quiet(folder, treemend):
+    assert treemend("fit", "clean.csv", "-o", "m", "--quiet") == (0, "", "")
+    assert treemend("mend", "suspect.csv", "-m", "m", "-o", "o.csv", "--quiet") == (0, "", "")
+
+
 def test_parameters_are_plain_options(folder, treemend):
     code, _, _ = treemend(
         "fit", "clean.csv", "-o", "m", "--layout", "4x4", "--contaminated", "--imputation", "mode", "--seed", 7,
@@ -299,7 +304,7 @@ def test_columns_that_are_not_looked_at_are_remembered(folder, treemend, frames)
     frames[0].assign(id="x").to_csv("ids.csv", index=False)
     for option in ([], ["-p", "id"]):
         code, _, err = treemend("fit", "ids.csv", "-o", "m", "-f", *option)
-        assert (code, "ids.csv: passed through: 'id' (text)" in err) == (0, not option)
+        assert (code, "ids.csv: passed through: 'id' (id)" in err) == (0, not option)
         mender = package.load("m")
         assert mender.passthrough == ["id"]
         assert mender.mend(frames[1]).repaired["id"].tolist() == frames[1]["id"].tolist()

@@ -40,7 +40,7 @@ CASES = {
     ("fit", "clean.csv", "-o", "o", "--layout", "broken.toml"): (2, "not a TOML file"),
     ("fit", "clean.csv", "-o", "o", "--delimiter", "ab"): (2, "one ASCII character"),
     ("fit", "clean.csv", "-o", "o", "-c", "x*"): (3, "No column is called 'x*'"),
-    ("fit", "suspect.csv", "-c", "id", "-c", "s0", "-o", "o"): (3, "'id' (text)"),
+    ("fit", "suspect.csv", "-c", "id", "-c", "s0", "-o", "o"): (3, "'id' ("),
     ("fit", "suspect.parquet", "-c", "id", "-c", "s0", "-o", "o"): (3, "--passthrough"),
     ("fit", "absent.csv", "-o", "o"): (3, "does not exist"),
     ("fit", "tiny.csv", "-o", "o"): (3, "at least 5 rows"),
@@ -166,7 +166,7 @@ def test_stopped_at_some_moment(stop, seconds, long_table):
 def test_signals_midway_have_their_exit_codes(stop, code, long_table):
     before = sorted(os.listdir())
     with started(*long_table) as process:
-        assert b"rows" in process.stderr.readline()
+        assert any(b"mending long.npy: " in line for line in process.stderr), "no line of progress"
         process.send_signal(stop)
         process.communicate()
     assert process.returncode == code

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from treemend.exceptions import InputError
-from treemend.files import format_of, open_table, open_writer, write_columns
+from treemend.files import format_of, open_table, open_writer
 
 TEXT = b"x,y\n" + b"".join(b"%d,%d\n" % (row * row, row % 7) for row in range(5000))
 DECOMPRESS = {
@@ -20,13 +20,17 @@ DECOMPRESS = {
 }
 
 
+def write_columns(path, file, columns):
+    writer = open_writer(path, file)
+    writer.write_table(pa.table(columns))
+    writer.close()
+
+
 @pytest.mark.parametrize("ending", DECOMPRESS)
 def test_compressed_files(ending, tmp_path):
     path = tmp_path / f"a.csv.{ending}"
     with open(path, "w+b") as file:
-        writer = open_writer(str(path), file)
-        writer.write_table(pa.table({"x": np.arange(5000) ** 2, "y": np.arange(5000) % 7}))
-        writer.close()
+        write_columns(str(path), file, {"x": np.arange(5000) ** 2, "y": np.arange(5000) % 7})
         assert not file.closed
     assert DECOMPRESS[ending](path.read_bytes()) == TEXT
     table = open_table([str(path)])

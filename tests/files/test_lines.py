@@ -10,8 +10,18 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from treemend.exceptions import InputError
-from treemend.files.cells import NumberFormat, raw_cells
-from treemend.files.lines import Lines, line_ends, record_starts
+from treemend.files.lines import (
+    Lines,
+    NumberFormat,
+    delimited,
+    line_ends,
+    number_format,
+    number_text,
+    quoted,
+    raw_cells,
+    record_starts,
+    unquoted,
+)
 
 TEXT = st.text(st.sampled_from('a",;\n\r1'), max_size=40).map(str.encode)
 
@@ -61,12 +71,10 @@ def lines_of(data, names, delimiter=","):
     return Lines(data[:end], starts, "file", 1, names, delimiter, NumberFormat())
 
 
-def test_parts_and_single_records():
+def test_first_and_single_records():
     lines = lines_of(b'\n1,a\n\n2,"b\nc"\n3,d', ("x", "y"))
     assert [lines.place(row) for row in range(3)] == ["file, line 2", "file, line 4", "file, line 6"]
-    parts = [lines.part(0, 1), lines.part(1, 3)]
-    assert b"".join(part.data for part in parts) == lines.data
-    assert parts[1].place(1) == "file, line 6"
+    assert [lines.head(n_rows).data for n_rows in (1, 2, 3)] == [lines.data[:6], lines.data[:14], lines.data]
     assert lines.take(np.array([2, 1])).table().to_pydict() == {"x": ["3", "2"], "y": ["d", "b\nc"]}
     assert lines.table((1,)).to_pydict() == {"y": ["a", "b\nc", "d"]}
     assert lines.floats((0,), []).tolist() == [[1], [2], [3]]
@@ -75,7 +83,7 @@ def test_parts_and_single_records():
 
 def test_a_record_that_lacks_a_cell_is_named():
     lines = lines_of(b"1,2\n3\n", ("x", "y"))
-    assert [lines.is_complete(row) for row in range(2)] == [True, False]
+    assert lines.raw_cells(0) == ([b"1", b"2"], b"\n")
     assert lines.floats((0,), []) is None
     with pytest.raises(InputError, match="file, line 2: 1 cells, where 2"):
         lines.table((0,))
@@ -88,10 +96,76 @@ def test_what_pyarrow_refuses_is_cut_in_python(too_few, monkeypatch):
 
     def refuse(*arguments):
         if too_few:
-            return expected.slice(1)
+            return parsed.slice(1)
         raise pa.ArrowInvalid
 
-    monkeypatch.setattr(Lines, "_parse", refuse)
+    parsed = pa.table({"0": [b""] * 3, "1": [b""] * 3})
+    monkeypatch.setattr(pa.csv, "read_csv", refuse)
     assert lines.table().equals(expected)
     assert lines.table((1,), as_text=True).to_pydict() == {"y": ["a", 'b "c"\nd', "\ufffd"]}
     assert lines.floats((0,), []) is None
+
+
+def test_cells():
+    assert raw_cells(b'"a""b",c,"d,e"', b",") == [b'"a""b"', b"c", b'"d,e"']
+    assert unquoted(b'"a""b"') == b'a"b'
+    assert quoted('a"b', ",") == '"a""b"'
+    assert quoted("plain", ",") == "plain"
+
+
+@given(st.floats(allow_nan=False), st.sampled_from([".", ","]))
+def test_numbers_come_back_with_the_same_bits(value, decimal):
+    text = number_text(value, decimal=decimal)
+    values, wrong = NumberFormat(decimal).numbers(pa.array([text, f" {text} "]))
+    assert values.tolist() == [value, value]
+    assert not wrong.any()
+
+
+@given(st.text(st.sampled_from("0123456789.,eE+-_ na'x\u00a0"), max_size=8))
+def test_texts_are_numbers_where_python_says_so(text):
+    values, wrong = NumberFormat().numbers(pa.array([text]))
+    try:
+        expected = float(text) if "_" not in text else None
+    except ValueError:
+        expected = None
+    if NumberFormat().is_missing(text):
+        expected = np.nan
+    assert bool(wrong[0]) == (expected is None)
+    if expected is not None:
+        assert np.array_equal(values, [expected], equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "decimal", "thousands", "value"),
+    [
+        ("1,234,567.5", ".", ",", 1234567.5),
+        ("1.234,5", ",", ".", 1234.5),
+        ("-1,234e2", ".", ",", -123400),
+        ("12,34", ".", ",", None),
+        ("1,2345", ".", ",", None),
+        ("1,234,", ".", ",", None),
+        (",5", ",", ".", 0.5),
+    ],
+)
+def test_groups_of_digits(text, decimal, thousands, value):
+    values, wrong = NumberFormat(decimal, thousands).numbers(pa.array([text]))
+    assert (None if wrong[0] else values[0]) == value
+
+
+def test_formats_of_numbers_in_doubt():
+    assert number_format(["1,234"], ";") == NumberFormat(",", "")
+    assert number_format(["1,234"], ",") == NumberFormat(".", ",")
+    assert number_format(["1.234", "5"], ";").plain
+    assert number_format([], ";").plain
+    assert number_format(["1,5", "2.5", "3.5"], ";").plain, "more numbers with points"
+
+
+@pytest.mark.parametrize("delimiter", [",", "|", "^", "]", "\\", "\t"])
+def test_columns_as_cells(delimiter):
+    column = pa.chunked_array([["plain", None, f"a{delimiter}b", 'q"', "two\nlines"]])
+    assert delimited(column, delimiter).to_pylist() == [
+        b"plain", b"", f'"a{delimiter}b"'.encode(), b'"q"""', b'"two\nlines"'
+    ]  # fmt: skip
+    assert delimited(pa.chunked_array([[True, None]]), delimiter).to_pylist() == [b"1", b""]
+    assert delimited(pa.chunked_array([[0.1, float("nan")]]), delimiter).to_pylist() == [b"0.1", b""]
+    assert delimited(pa.chunked_array([[[1, 2], None]]), ";").to_pylist() == [b"[1, 2]", b""]

@@ -5,7 +5,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from treemend.exceptions import ColumnsError, InputError, ParameterError
-from treemend.files import ReadOptions, choose_columns, csv, describe_missing, open_table
+from treemend.files import ReadOptions, choose_columns, open_table
 
 
 def spreadsheet_row(row):
@@ -110,7 +110,6 @@ def test_ids_may_be_texts(kind, tmp_path):
     table = open_table([str(path)])
     choice = choose_columns(table)
     assert [column.kind for column in choice.passed] == ["id", "id", "text", "time"]
-    assert table.identifiers(choice.columns) == (0, 1, 3)
     with pytest.raises(InputError, match="'sample' .id."):
         next(table.batches((0, 4)))
 
@@ -158,9 +157,7 @@ def test_cells_that_are_not_numbers_name_each_column_and_an_option(tmp_path):
         ("a,b\n1.5,2\n", "t.tsv", [[1.5, 2]]),
         ('a,b\n"1,234.5",2\n"1,234,567",3\n', "t.csv", [[1234.5, 2], [1234567, 3]]),
         ("a;b\n1.234,5;2\n7;8\n", "t.csv", [[1234.5, 2], [7, 8]]),
-        ("a;b\n1 234,5;2\n7;8\n", "t.csv", [[1234.5, 2], [7, 8]]),
-        ("a;b\n1'234.5;2\n7;8\n", "t.csv", [[1234.5, 2], [7, 8]]),
-        ("\ufeffsep=;\r\na;b\r\n1;2\r\n", "t.csv", [[1, 2]]),
+        ("\ufeffa;b\r\n1;2\r\n", "t.csv", [[1, 2]]),
         ("a,b\r1,2\r3,4", "t.csv", [[1, 2], [3, 4]]),
         ("a,b\nNA,n/a\nnull,-\n#N/A,NaN\n , \n1,.5\n+1,1.\n", "t.csv", [[np.nan, np.nan]] * 4 + [[1, 0.5], [1, 1]]),
         ('a,b\n6" pipe,1\n7" pipe,2\n', "t.csv", None),
@@ -180,7 +177,7 @@ def test_options_win_over_what_is_recognised(tmp_path):
     assert values_of(table_of(tmp_path, text), (0, 1)).tolist() == [[1.234, 5]]
     assert values_of(table_of(tmp_path, text, thousands=",", decimal="."), (0, 1)).tolist() == [[1234, 5]]
     assert table_of(tmp_path, "a;b\n1;2\n", delimiter=",").names == ("a;b",)
-    for wrong in ({"delimiter": "ab"}, {"delimiter": "§"}, {"decimal": ";"}, {"thousands": "."}):
+    for wrong in ({"delimiter": "ab"}, {"delimiter": "§"}, {"decimal": ";"}, {"thousands": "."}, {"thousands": " "}):
         with pytest.raises(ParameterError, match="must be"):
             ReadOptions(**wrong)
 
@@ -222,11 +219,16 @@ def test_a_column_that_begins_late_is_not_empty(tmp_path):
     values = rng.normal(size=(60_000, 3)).round(6)
     values[:40_000, 1] = np.nan
     frame = pd.DataFrame(values, columns=list("abc"))
-    frame.to_csv(tmp_path / "late.csv", index=False)
     frame.to_parquet(tmp_path / "late.parquet", row_group_size=5_000)
-    for name in ("late.csv", "late.parquet"):
-        assert (tmp_path / name).stat().st_size > csv._HEAD_BYTES
-        assert choose_columns(open_table([str(tmp_path / name)])).columns == (0, 1, 2)
+    frame.to_feather(tmp_path / "late.feather", chunksize=5_000)
+    np.save(tmp_path / "late.npy", values)
+    for ending in ("parquet", "feather", "npy"):
+        assert choose_columns(open_table([str(tmp_path / f"late.{ending}")])).columns == (0, 1, 2)
+    values = np.column_stack([np.arange(60_000), np.tile(np.arange(24), 2_500), values[:, 0]])
+    pd.DataFrame(values.astype(int), columns=["n", "hour", "x"]).to_parquet(
+        tmp_path / "n.parquet", row_group_size=5_000
+    )
+    assert passed(open_table([str(tmp_path / "n.parquet")])) == {"n": ("id", "numbers the rows")}
 
 
 def test_a_first_line_of_numbers_is_remarked(tmp_path):
@@ -234,14 +236,6 @@ def test_a_first_line_of_numbers_is_remarked(tmp_path):
     assert "give --no-header if it is a row" in note
     assert not table_of(tmp_path, "400,410\n1,2\n").notes, "wavelengths"
     assert not table_of(tmp_path, "3,1\n1,2\n", header=False).notes
-
-
-def test_the_empty_columns_are_to_blame():
-    names = ["a", "b", "c", "d"]
-    assert describe_missing(names, np.array([0, 99, 10, 60]), 100) == (
-        "'b' is empty in 99% of the rows, 'd' is empty in 60% of the rows"
-    )
-    assert describe_missing(names, np.array([0, 20, 40, 30]), 100) == "'c' is empty in 40% of the rows"
 
 
 def test_types_that_are_no_numbers(tmp_path):

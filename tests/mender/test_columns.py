@@ -45,7 +45,17 @@ def test_quantiles_are_those_of_the_observed_values():
         assert columns.width[j] == pytest.approx(np.ptp(seen))
         assert columns.centre[j] == pytest.approx(np.median(scaled))
         usual = max(np.quantile(np.abs(scaled - np.median(scaled)), 0.75), scaled.std())
-        assert columns.scale[j] == pytest.approx(1.5 * usual)
+        assert columns.scale[j] == pytest.approx(1.5 * usual)  # as for every heavy tail
+
+
+def test_light_tails_are_hardly_bent():
+    rng = np.random.default_rng(0)
+    values = np.column_stack([rng.uniform(size=500), rng.standard_t(2, size=500)])
+    columns = learn_columns(values, np.arange(2))
+    scaled = (values - columns.offset) / columns.width - columns.centre
+    bend = np.abs(columns.to_rows(values)[0] / scaled - 1).max(axis=0)
+    assert bend[0] < 0.02
+    assert bend[1] > 0.3
 
 
 def test_log_slope_is_the_log_density_of_a_uniform_law():

@@ -1,3 +1,5 @@
+from dataclasses import fields
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,6 +17,7 @@ from treemend.mender.density import (
     log_density,
     make_density,
 )
+from treemend.mender.packed import pack_density
 
 
 def random_density(n_components, d, seed):
@@ -171,3 +174,13 @@ def test_a_column_or_row_without_values_is_learnt():
     rows[5] = np.nan
     density = learn_density(rows, choose_shape(rows, 0), 0)
     assert np.isfinite(log_density(density, rows)).all()
+
+
+def test_a_packed_density_returns_with_its_bits():
+    rows = two_clusters(200, 5, 0)
+    density = learn_density(rows, choose_shape(rows, 0), 0)
+    packed = pack_density(density)
+    back = packed.unpack()
+    for field in fields(density):
+        assert np.array_equal(getattr(back, field.name), getattr(density, field.name)), field.name
+    assert packed.lower.shape == (len(density.centre), 15)

@@ -88,6 +88,20 @@ def test_an_empty_row_spreads_as_its_columns():
     assert (filled.spread[0] / values.std(axis=0)).tolist() == pytest.approx([1.0] * 5, abs=0.25)
 
 
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_any_width_is_calibrated_without_a_warning(d):
+    values = two_clusters(12, 4, 0)[:, :d]
+    values[3] = np.nan
+    values[:, -1] = values[:, -1] if d < 3 else np.nan
+    columns = learn_columns(values, np.arange(d))
+    density = learn_density(columns.to_rows(values)[0], Shape(1, 0.5), 0)
+    learnt = calibrate_filling(values, np.arange(12) % 2, [columns] * 2, [density] * 2, 0)
+    filled = fill(density, columns, values, spread=learnt.spread, n_draws=1)
+    assert np.isfinite(filled.values).all()
+    assert np.isfinite(filled.spread).all()
+    assert np.isfinite(filled.draws).all()
+
+
 def test_few_rows_with_missing_values_are_calibrated():
     values = two_clusters(8, 3, 0)
     values[2, 1] = np.nan

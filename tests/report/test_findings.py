@@ -29,6 +29,9 @@ def test_runs_hold_every_label_once_and_are_as_long_as_can_be(labels):
 
 def test_runs_of_one_row():
     assert runs(np.array([0, 1, 1, 0, 1], bool)) == [(1, 3), (4, 5)]
+    by_row = [found.tolist() for found in row_runs(np.array([[0, 0, 2, -1], [-1, 1, 1, 1]]))]
+    assert by_row == [[0, 0, 1], [0, 2, 1], [2, 3, 4]]
+    assert runs(np.array([True, True, False, True])) == [(0, 2), (3, 4)]
     assert runs(np.zeros(4, bool)) == []
 
 

@@ -172,6 +172,8 @@ def test_a_long_beginning_is_told_once():
     assert f"title='{name}, line 3'>line 3<" in text
     assert f"<p class='shared'>All from {name}</p>" in text
     assert summary["rows"][0]["id"].startswith(name)
+    short = [f"2024.csv, line {row}" for row in range(12)]
+    assert "All from" not in as_html(summarise(some_findings(row_ids=short)))
     assert ">x, line 3<" in as_html(summarise(some_findings(row_ids=[f"x, line {row}" for row in range(12)])))
 
 

@@ -179,6 +179,8 @@ def test_columns_hit_as_often_but_in_other_rows_stay_apart():
     hits = np.array([5, 5, 5])
     assert hit_together(hits, np.array([0, 5])) == [(0, 1, 0), (1, 3, 1)]
     assert hit_together(np.array([9, 3, 0]), np.array([3, 0])) == [(0, 1, 0), (1, 2, 1)]
+    several = hit_together(np.array([0, 8, 9, 9, 1, 5]), np.array([0, 8, 9, 1, 1]))
+    assert several == [(1, 4, 2), (5, 6, 5), (4, 5, 4)]
 
 
 def test_labels_and_units():
@@ -221,6 +223,13 @@ def test_images_too_large_to_be_drawn_are_said():
     assert any("images of 20,100 values" in note for note in summary["notes"])
 
 
+def test_a_single_repaired_value():
+    before, after = np.array([[1.0, 2.0, 9.0], [1.0, 2.0, 3.0]]), np.array([[1.0, 2.0, 3.1], [1.0, 2.0, 3.0]])
+    summary = summarise(Findings(before=before, after=after, mask=before != after))
+    assert summary["headline"] == "1 of 2 rows was repaired."
+    assert (summary["rows"][0]["corrupted"], summary["rows"][0]["after"]) == ([[2, 3, -1]], [3.1])
+
+
 def test_only_rows_and_mask_are_needed():
     full = some_findings()
     summary = summarise(Findings(before=full.before, after=full.after, mask=full.mask))
@@ -230,4 +239,5 @@ def test_only_rows_and_mask_are_needed():
 
 def test_numbers_are_rounded_to_digits():
     values = np.array([123.456, -0.0012345, 0.0, 1e300 / 3, np.nan, np.inf])
+    assert plain_numbers(np.array([1 / 3, 4.0, 123456789.0])) == [0.333333, 4.0, 123457000.0]
     assert plain_numbers(values, 3) == [123.0, -0.00123, 0.0, 3.33e299, None, None]

@@ -3,7 +3,7 @@ import pytest
 from tests.report.examples import Intervals
 
 from treemend.report import Rule
-from treemend.report.words import clip, clip_middle, counted, percent, rule_summary, strongest_node, why
+from treemend.report.words import clip, counted, percent, rule_summary, strongest_node, why
 
 RATE = Rule("rate", 0.05, n_reference=1200, reference_rate=0.048)
 
@@ -12,7 +12,7 @@ def test_counts_shares_and_long_names():
     assert (counted(1, "row"), counted(1200, "row")) == ("1 row", "1,200 rows")
     assert (percent(0.05), percent(0.0123), percent(1 / 3)) == ("5 %", "1.23 %", "33.3 %")
     assert (clip("temperature", 6), clip("short", 6)) == ("tempe…", "short")
-    assert clip_middle("a_long_name.csv, line 12", 16) == "a_long…, line 12"
+    assert clip("a_long_name.csv, line 12", 16, tail=9) == "a_long…, line 12"
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ ALPHAS = (1.0, 0.75, 0.5, 0.3)
 KINDS = ("uniform", "one decimal", "integers", "few distinct", "sparse", "constant", "scales", "offset")
 
 
-def drawn(kind, n_rows, width, seed):
+def drawn(kind, n_rows, width, seed):  # noqa: PLR0911
     generator = np.random.default_rng(seed)
     uniform = generator.uniform(-1, 1, size=(n_rows, width))
     match kind:

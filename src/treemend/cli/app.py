@@ -113,15 +113,18 @@ def check(
     *,
     fail_above: Annotated[
         float | None,
-        typer.Option("--fail-above", metavar="SHARE", help="Fail if more than this share of the rows is declared."),
+        typer.Option(
+            "--fail-above", metavar="SHARE", help="Fail if a larger share of the rows is corrupted or unusual."
+        ),
     ] = None,
     options: SuspectOptions,
 ) -> None:
     """Test whether rows hold more corruption than clean rows do; nothing is repaired.
 
-    The exit code is 1 if more rows are declared than in 99 of 100 clean files of this size, given the false-alarm rate
-    and the size of the reference; or if the reference does not cover the rows. With --fail-above SHARE: if more than
-    this share of the rows is declared. With --fdr SHARE alone: if any row is declared at this false discovery rate.
+    The exit code is 1 if more rows are corrupted, or more are unusual, than in 99 of 100 clean files of this size,
+    given the false-alarm rate and the size of the reference; or if the reference does not cover the rows. With
+    --fail-above SHARE: if more than this share of the rows is corrupted or unusual. With --fdr SHARE alone: if any row
+    is corrupted at this false discovery rate.
     """
     with _followed(quiet=options.quiet):
         from treemend.cli import run

@@ -42,6 +42,12 @@ def _learnt(estimator: Mender | TCS) -> list[str]:
             f"threshold    tau = {estimator.tau_:g}; {declared}",
             f"tree         {counted(len(estimator.tree_.start), 'node')}",
         ]
-    layout, calibration = estimator._model.layout, estimator._model.calibration
-    shape = "x".join(map(str, layout.grid)) if layout.grid is not None else "a sequence"
-    return [f"reference    {counted(calibration.n_rows, 'row')}", f"layout       {shape}"]
+    layout = estimator._model.layout
+    if layout.grid is not None:
+        shape = f"images of {'x'.join(map(str, layout.grid))}"
+    elif layout.groups is not None:
+        shape = f"{counted(len(set(layout.groups.tolist())), 'group')} of columns"
+    else:
+        given = layout.order.tolist() == list(range(layout.n_features))
+        shape = "the columns in their order" if given else "columns that are alike side by side"
+    return [f"reference    {counted(estimator._model.calibration.n_rows, 'row')}", f"layout       {shape}"]

@@ -1,22 +1,4 @@
-"""Exit codes: errors and signals in one line each, with the next step.
-
-======  =====================================================================
-code    meaning
-======  =====================================================================
-0       done; for ``check``: no more than clean files hold
-1       ``check`` found more than clean files hold
-2       the command line or a parameter is wrong
-3       an input file cannot be used
-4       a model file cannot be used
-5       an output cannot be written
-6       stopped before writing: the reference does not cover the rows
-70      an internal error; the traceback is shown
-129     hung up: the terminal was closed
-130     interrupted (Ctrl-C)
-141     the reader of standard output has gone
-143     terminated
-======  =====================================================================
-"""
+"""Exit codes: errors and signals in one line each, with the next step; docs/command_line.md lists the codes."""
 
 import errno
 import importlib.util

@@ -52,7 +52,12 @@ class FitOptions:
     ] = None
     seed: Annotated[int | None, typer.Option(metavar="N", help="Seed of all random choices [0].")] = None
     reference_rows: Annotated[
-        int | None, typer.Option(min=5, metavar="N", help="Learn from a random N of the reference rows.")
+        int | None,
+        typer.Option(
+            min=5,
+            metavar="N",
+            help="Learn from a random N of the reference rows [100,000 clean rows, 5,000 of a table itself].",
+        ),
     ] = None
     columns: Annotated[
         list[str] | None,

@@ -24,6 +24,8 @@ from treemend.tcs import TCS
 __all__ = ["Estimator", "Reference", "find_reference", "fit_to", "open_files", "read_batches"]
 
 Estimator = Mender | TCS
+# A fit learns from some thousand rows, however many it is given; this many are held in memory at most.
+MOST_FITTED_ROWS = 100_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +55,7 @@ class Reference:
         """Mend rows, of which the first is row ``first`` of the table."""
         if self.own is not None:
             return self.own.take(np.arange(first, first + len(values)))
-        rows = _named(values, self.estimator)
+        rows = _named(values, _names(self.estimator))
         if isinstance(self.estimator, TCS):
             return self.estimator.mend(rows).findings()
         # Whether the table has drifted is a matter of all its rows, not of a batch.
@@ -68,7 +70,7 @@ class Reference:
             raise ParameterError("--fdr needs p-values, which the published method does not have. Leave it out.")
         p_values = np.concatenate(
             [
-                self.estimator.p_values(_named(batch.values, self.estimator)) if len(batch) else np.empty(0)
+                self.estimator.p_values(_named(batch.values, _names(self.estimator))) if len(batch) else np.empty(0)
                 for batch in read_batches(table, self.columns, "looking at")
             ]
         )
@@ -127,12 +129,12 @@ def find_reference(table: FileTable, options: SuspectOptions) -> Reference:
 
 def fit_to(table: FileTable, options: FitOptions) -> tuple[Mender, int]:
     """Learn from the rows of a table; return also how many these were."""
-    mender = Mender(**options.parameters())
+    mender = _new_mender(options)
     columns = _chosen(table, options)
-    values, _ = _read_sample(table, columns, options.reference_rows, options)
+    values, _ = _read_sample(table, columns, options.reference_rows or MOST_FITTED_ROWS, options)
     names = tuple(table.names[column] for column in columns) if table.named else None
     with warnings_said(quiet=options.quiet), progress.step(f"learning from {table.label}"):
-        mender.fit(values if names is None else _arrow_table(values, names))
+        mender.fit(_named(values, names))
     if names is not None:
         mender.set_params(passthrough=[name for name in table.names if name not in set(names)])
     return mender, len(values)
@@ -140,12 +142,12 @@ def fit_to(table: FileTable, options: FitOptions) -> tuple[Mender, int]:
 
 def _table_itself(table: FileTable, options: SuspectOptions) -> Reference:
     """Mend the table in memory if it is small; otherwise learn from a sample of its rows."""
+    mender = _new_mender(options, contaminated=True)
     columns = _chosen(table, options)
     say("no model and no clean rows given: the table is its own reference", quiet=options.quiet)
     values, n_rows = _read_sample(table, columns, options.reference_rows or MOST_REFERENCE_ROWS, options)
     names = tuple(table.names[column] for column in columns) if table.named else None
-    rows = values if names is None else _arrow_table(values, names)
-    mender = Mender(**{"contaminated": True} | options.parameters())
+    rows = _named(values, names)
     with warnings_said(quiet=options.quiet), progress.step(f"learning from {table.label}"):
         if len(values) == n_rows:
             own = mender.fit_mend(rows, fdr=options.fdr).findings()
@@ -154,20 +156,24 @@ def _table_itself(table: FileTable, options: SuspectOptions) -> Reference:
     return Reference(mender, "the table itself", columns)
 
 
+def _new_mender(options: FitOptions, **defaults: Any) -> Mender:
+    """Make an estimator, and refuse wrong parameters before anything is read."""
+    mender = Mender(**defaults | options.parameters())
+    mender._check_params()
+    return mender
+
+
 def _read_sample(
-    table: FileTable, columns: tuple[int, ...], most: int | None, options: FitOptions
+    table: FileTable, columns: tuple[int, ...], most: int, options: FitOptions
 ) -> tuple[NDArray[np.float64], int]:
-    """Read all rows, or a random sample of at most ``most``, in the order of the table; return also their number."""
-    sample, every, n_rows = RowSample(most or 1), [np.empty((0, len(columns)))], 0
+    """Read a random sample of at most ``most`` rows, in the order of the table; return also how many there are."""
+    sample, n_rows = RowSample(most), 0
     for batch in read_batches(table, columns, "reading"):
-        if most is None:
-            every.append(batch.values)
-        else:
-            sample.add(batch.values, np.arange(n_rows, n_rows + len(batch)))
+        sample.add(batch.values, np.arange(n_rows, n_rows + len(batch)))
         n_rows += len(batch)
     if n_rows == 0:
         raise InputError(f"{table.label} has no rows. Give a table with rows.")
-    values = np.concatenate(every) if most is None else sample.result()[0]
+    values, _ = sample.result()
     if len(values) < n_rows:
         say(f"{table.label}: a random {len(values):,} of {n_rows:,} rows are the reference", quiet=options.quiet)
     return values, n_rows
@@ -199,13 +205,10 @@ def _names(estimator: Estimator) -> tuple[str, ...] | None:
     return None if names is None else tuple(names)
 
 
-def _named(values: NDArray[np.float64], estimator: Estimator) -> Any:
-    """Return rows as a table with the estimator's names, or as an array if it has none."""
-    names = _names(estimator)
-    return values if names is None else _arrow_table(values, names)
-
-
-def _arrow_table(values: NDArray[np.float64], names: tuple[str, ...]) -> Any:
+def _named(values: NDArray[np.float64], names: tuple[str, ...] | None) -> Any:
+    """Return rows as a table with names, or as an array if there are none."""
+    if names is None:
+        return values
     import pyarrow
 
     return pyarrow.table(dict(zip(names, np.ascontiguousarray(values.T), strict=True)))

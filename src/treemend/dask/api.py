@@ -29,7 +29,7 @@ class DaskResult:
     ``dask.compute(mended)[0]`` is the same object with all of them as tables in memory, ``dask.persist(mended)[0]`` one
     whose chunks stay on the workers.
 
-    Attributes
+    Parameters
     ----------
     repaired, mask, missing, spread : Dask array or data frame
         As in `treemend.Result`.
@@ -194,7 +194,7 @@ def _mapped(
             f"model must be a fitted Mender or TCS, or the path of a model file, got {type(model).__name__}."
         )
     example = function(loaded(sent), rows.example())
-    empty = {name: None if table is None else table[:0] for name, table in example.items()}
+    empty: dict[str, Any] = {name: None if table is None else table[:0] for name, table in example.items()}
     if isinstance(rows, FrameChunks) and "repaired" in empty:
         # Dividing turns columns of integers into floats, whatever their kind.
         floats = {name: (empty["repaired"][name] / 1).dtype for name in empty["mask"].columns}

@@ -4,22 +4,21 @@ A batch holds the chosen columns as numbers and all columns as they stood in the
 was not replaced can be written byte for byte, or as a table of pyarrow, which keeps types.
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from typing import Any, Protocol
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from treemend.exceptions import InputError
-from treemend.files.cells import NumberFormat
-from treemend.files.lines import Lines
-from treemend.files.recognition import Sample
+from treemend.files.lines import Lines, NumberFormat
+from treemend.files.recognition import is_numeric
+from treemend.tables import LARGEST_EXACT
 
-__all__ = ["Batch", "Source", "Writer", "batch_length"]
+__all__ = ["Batch", "Source", "batch_length"]
 
 _CELLS = 1_000_000
 
@@ -36,8 +35,6 @@ class Batch:
         Positions of the chosen columns in the table.
     place : callable
         Tells where a row of the batch is: file and line, or file and row.
-    first : int
-        Number of the first row in the table.
     done : float
         Share of the table that has been read, between 0 and 1.
     lines, native : Lines or None, pyarrow.Table or None
@@ -53,7 +50,6 @@ class Batch:
     lines: Lines | None = None
     native: Any = None
     integers: frozenset[int] = frozenset()
-    first: int = 0
 
     def __len__(self) -> int:
         return len(self.values)
@@ -69,85 +65,57 @@ class Batch:
             return self.lines.take(rows).table(columns)
         return self.native.select(list(columns)).take(pa.array(rows, pa.int64()))
 
-    def parts(self, max_rows: int | None) -> Iterator["Batch"]:
-        """Cut the batch into smaller ones of at most so many rows."""
-        if max_rows is None or len(self) <= max_rows:
-            yield self
-            return
-        for begin in range(0, len(self), max_rows):
-            end = min(begin + max_rows, len(self))
-            yield replace(
-                self,
-                values=self.values[begin:end],
-                place=partial(self._place_from, begin),
-                first=self.first + begin,
-                lines=None if self.lines is None else self.lines.part(begin, end),
-                native=None if self.native is None else self.native.slice(begin, end - begin),
-            )
+    def replaced(self, filled: NDArray[np.float64], mask: NDArray[np.bool_], *, keep_integers: bool) -> Any:
+        """Return all columns as a pyarrow.Table, with ``filled`` where ``mask`` says so.
 
-    def _place_from(self, begin: int, row: int) -> str:
-        return self.place(begin + row)
-
-    def check_not_infinite(self, names: tuple[str, ...]) -> None:
-        """Refuse infinity, by file and line; NaN stands for a missing value."""
-        cells = np.isinf(self.values)
-        if cells.any():
-            row, column = (int(index[0]) for index in np.nonzero(cells))
-            raise InputError(
-                f"{self.place(row)}, column {names[self.columns[column]]!r}: {self.values[row, column]} is not a "
-                "finite number. Drop such rows, or empty the cells to have them filled."
-            )
+        Integers and booleans that are put in are rounded, or else their columns become float64. Chosen columns of text
+        become float64.
+        """
+        columns, fields = self.table.columns, list(self.table.schema)
+        for column, new, cells, values in zip(self.columns, filled.T, mask.T, self.values.T, strict=True):
+            if is_numeric(fields[column].type):
+                columns[column] = _replaced(columns[column].combine_chunks(), new, cells, keep_integers)
+            else:
+                columns[column] = pa.array(np.where(cells, new, values))
+            fields[column] = fields[column].with_type(columns[column].type)
+        return pa.Table.from_arrays(columns, schema=pa.schema(fields, self.table.schema.metadata))
 
 
-class Source(ABC):
-    """One file of rows.
+def _replaced(column: Any, filled: NDArray[np.float64], mask: NDArray[np.bool_], keep_integers: bool) -> Any:
+    new = np.where(mask, filled, 0)
+    if not pa.types.is_floating(column.type):
+        is_boolean = pa.types.is_boolean(column.type)
+        if keep_integers:
+            limits = None if is_boolean else np.iinfo(column.type.to_pandas_dtype())
+            low, high = (0, 1) if limits is None else (limits.min, limits.max)
+            new = np.rint(new).clip(max(low, -LARGEST_EXACT), min(high, LARGEST_EXACT))
+        else:
+            column = (column.cast(pa.uint8()) if is_boolean else column).cast(pa.float64())
+    new = new.astype(column.type.to_pandas_dtype())
+    if pa.types.is_float16(column.type):
+        # Not all versions of pyarrow compute with them.
+        return pa.array(np.where(mask, new, column.to_numpy(zero_copy_only=False)))
+    return pc.if_else(pa.array(mask), pa.array(new), column)
 
-    Columns without names are called by their numbers; ``n_rows`` is known where the file tells it; ``notes`` say what
-    was recognised; ``numbers`` is how numbers are written in a text file.
+
+class Source:
+    """What files of all formats have; they also have ``sample`` and ``batches``.
+
+    Columns without names are called by their numbers; ``notes`` say what was recognised; ``numbers`` is how numbers are
+    written in a text file.
     """
 
     label: str
     names: tuple[str, ...]
     named: bool = True
-    n_rows: int | None = None
     notes: tuple[str, ...] = ()
     numbers: NumberFormat | None = None
-
-    @abstractmethod
-    def sample(self) -> Sample:
-        """Read the first rows, and some from further on."""
-
-    @abstractmethod
-    def batches(self, columns: tuple[int, ...]) -> Iterator[Batch]:
-        """Read the rows from the first to the last; one empty batch if there are none."""
 
     def place(self, first: int, row: int) -> str:
         """Say where a row is that comes so many rows behind the first."""
         return f"{self.label}, row {first + row}"
 
 
-class Writer(Protocol):
-    """A file being written, batch after batch."""
-
-    def write(self, batch: Batch, filled: NDArray[np.float64], mask: NDArray[np.bool_]) -> None:
-        """Write the rows of a batch, with ``filled`` where ``mask`` says so; both are rows x chosen columns."""
-        ...
-
-    def write_table(self, table: Any) -> None:
-        """Write a pyarrow.Table, such as a mask or findings."""
-        ...
-
-    def close(self) -> None:
-        """Write what belongs at the end; the file that was given stays open."""
-        ...
-
-
 def batch_length(n_columns: int) -> int:
-    """Return how many rows to read at once: about a million cells.
-
-    Examples
-    --------
-    >>> batch_length(1000)
-    1000
-    """
+    """Return how many rows to read at once: about a million cells."""
     return max(1, _CELLS // max(1, n_columns))

@@ -4,9 +4,12 @@ import bz2
 import gzip
 import io
 import lzma
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, cast
+
+import pyarrow as pa
 
 from treemend.exceptions import InputError, ParameterError
 
@@ -26,16 +29,16 @@ class Format:
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How tables are read, where what is recognised is wrong.
+    """How tables are read; None recognises it.
 
     Attributes
     ----------
     delimiter : str or None
-        Between the cells of text files; None recognises it.
+        Between the cells of text files.
     decimal : {".", ","} or None
-        Decimal point; None recognises it.
-    thousands : str or None
-        Separator between groups of three digits, empty for none; None recognises it.
+        Decimal point.
+    thousands : {".", ",", ""} or None
+        Between groups of three digits.
     header : bool
         Whether the first line of text files names the columns.
     missing : tuple of str or None
@@ -53,15 +56,13 @@ class ReadOptions:
     array: str | None = None
 
     def __post_init__(self) -> None:
-        if self.delimiter is not None and (
-            len(self.delimiter) != 1 or self.delimiter in '"\r\n' or self.delimiter > "~"
-        ):
+        if self.delimiter is not None and not re.fullmatch(r'[^"\r\n\x7f-\U0010ffff]', self.delimiter):
             raise ParameterError(f"The delimiter must be one ASCII character and not a quote, got {self.delimiter!r}.")
         if self.decimal not in (None, ".", ","):
             raise ParameterError(f"The decimal point must be '.' or ',', got {self.decimal!r}.")
-        if self.thousands is not None and (len(self.thousands) > 1 or self.thousands == (self.decimal or ".")):
+        if self.thousands not in (None, "", ".", ",") or self.thousands == (self.decimal or "."):
             raise ParameterError(
-                f"The thousands separator must be one character other than the decimal point, got {self.thousands!r}."
+                f"The thousands separator must be '.' or ',' and not the decimal point, got {self.thousands!r}."
             )
 
 
@@ -98,14 +99,17 @@ def format_of(path: str) -> Format:
         )
     if compression and found.family != "csv":
         raise InputError(f"{path} is compressed, and only text files can be. Decompress it first.")
-    return Format(found.family, found.delimiter, compression)
+    return replace(found, compression=compression)
+
+
+_OPENERS: dict[str, Any] = {"": lambda file, _: file, ".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 
 
 def decompressed(file: BinaryIO, compression: str) -> BinaryIO:
     """Return a stream of what a compressed file holds; the file itself where the compression is empty."""
-    openers: dict[str, Any] = {"": lambda file: file, ".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-    openers[".zst"] = lambda file: io.BufferedReader(_arrow_stream(file, "CompressedInputStream"))
-    return cast(BinaryIO, openers[compression](file))
+    if compression == ".zst":
+        return io.BufferedReader(pa.CompressedInputStream(file, "zstd"))
+    return cast(BinaryIO, _OPENERS[compression](file, "rb"))
 
 
 def compressed(file: BinaryIO, compression: str) -> BinaryIO:
@@ -113,27 +117,15 @@ def compressed(file: BinaryIO, compression: str) -> BinaryIO:
     if compression == ".gz":
         return cast(BinaryIO, gzip.GzipFile("", "wb", fileobj=file, mtime=0))
     if compression == ".zst":
-        return cast(BinaryIO, _arrow_stream(_KeptOpen(file), "CompressedOutputStream"))
-    openers: dict[str, Any] = {"": lambda file, _: file, ".bz2": bz2.open, ".xz": lzma.open}
-    return cast(BinaryIO, openers[compression](file, "wb"))
+        return cast(BinaryIO, pa.CompressedOutputStream(_KeptOpen(file), "zstd"))
+    return cast(BinaryIO, _OPENERS[compression](file, "wb"))
 
 
 class _KeptOpen(io.RawIOBase):
     """A file to write to that pyarrow, which closes what it is given, cannot close."""
 
     def __init__(self, file: BinaryIO) -> None:
-        self._file = file
+        self.write = file.write  # type: ignore[method-assign]
 
     def writable(self) -> bool:
-        """Tell pyarrow that it may write."""
         return True
-
-    def write(self, data: Any) -> int:
-        """Hand on to the file."""
-        return self._file.write(data)
-
-
-def _arrow_stream(file: Any, kind: str) -> Any:
-    import pyarrow
-
-    return getattr(pyarrow, kind)(file, "zstd")

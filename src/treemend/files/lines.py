@@ -1,24 +1,145 @@
-"""Blocks of a text file: whole records as they stand, and their cells as columns.
+"""Text files: where lines and cells begin and end, which numbers they are, and how cells are written.
 
-A record is a row with its line end; a quoted cell may go over several lines. Positions are found by NumPy and cells are
-cut by pyarrow; what pyarrow refuses, or cuts in another way, is cut in Python.
+Records (rows with their line ends; a quoted cell may go over several lines) are found here and not by a CSV library,
+since those forget quotes, line ends and blank lines. Their cells are cut by pyarrow; what it refuses, or cuts in
+another way, is cut in Python. Nothing is evaluated: a text such as ``=1+1`` is a text.
 """
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 from numpy.typing import NDArray
 
 from treemend.exceptions import InputError
-from treemend.files.cells import NumberFormat, raw_cells, unquoted
+from treemend.tables import integer_to_rounding
 
-__all__ = ["Lines", "line_ends", "record_starts"]
+__all__ = [
+    "MISSING_WORDS",
+    "Lines",
+    "NumberFormat",
+    "delimited",
+    "line_ends",
+    "number_format",
+    "number_text",
+    "quoted",
+    "raw_cells",
+    "record_starts",
+    "unquoted",
+]
 
+MISSING_WORDS = frozenset({"", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "nil", "?", "-", "--", "."})
+_TEXTS_TRIED = 2_000
 _NEWLINE, _RETURN, _QUOTE = b'\n\r"'
+
+
+def raw_cells(line: bytes, delimiter: bytes) -> list[bytes] | None:
+    """Cut a line without its end into cells with their quotes; None if a quote is still open."""
+    if b'"' not in line:
+        return line.split(delimiter)
+    between = re.escape(delimiter)
+    cells = re.findall(rb'(?:\A|%b)((?:"(?:[^"]++|"")*+"|(?!"))[^%b]*)' % (between, between), line)
+    return cells if sum(map(len, cells)) + len(cells) - 1 == len(line) else None
+
+
+def unquoted(cell: bytes) -> bytes:
+    """Return a cell without its quotes."""
+    if len(cell) >= 2 and cell[:1] == cell[-1:] == b'"':
+        return cell[1:-1].replace(b'""', b'"')
+    return cell
+
+
+def quoted(text: str, delimiter: str) -> str:
+    """Return a text as a cell, in quotes if it needs them."""
+    if delimiter in text or '"' in text or "\n" in text or "\r" in text:
+        return '"' + text.replace('"', '""') + '"'
+    return text
+
+
+@dataclass(frozen=True)
+class NumberFormat:
+    """How numbers are written, and which words, in lower case, stand for missing values; thousands may be divided."""
+
+    decimal: str = "."
+    thousands: str = ""
+    missing: frozenset[str] = MISSING_WORDS
+
+    @property
+    def plain(self) -> bool:
+        """Whether numbers are written as programs write them."""
+        return self.decimal == "." and not self.thousands
+
+    @cached_property
+    def _pattern(self) -> str:
+        digits = r"\d+" + (rf"|\d{{1,3}}(?:{re.escape(self.thousands)}\d{{3}})+" if self.thousands else "")
+        point, exponent = re.escape(self.decimal), r"(?:[eE][+-]?\d+)?"
+        return rf"^[+-]?(?:(?:(?:{digits})(?:{point}\d*)?|{point}\d+){exponent}|[iI][nN][fF](?:[iI][nN][iI][tT][yY])?)$"
+
+    def is_number(self, text: str) -> bool:
+        """Tell whether a text is a number, blanks around it aside."""
+        return re.match(self._pattern, text.strip(), re.ASCII) is not None
+
+    def is_missing(self, text: str) -> bool:
+        """Tell whether a text stands for a missing value."""
+        return text.strip().lower() in self.missing
+
+    def numbers(self, texts: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Convert a pyarrow array of strings; also tell where one is neither a number nor a missing value."""
+        texts = pc.utf8_trim_whitespace(texts)
+        right = pc.match_substring_regex(texts, self._pattern)
+        missing = pc.is_in(pc.ascii_lower(texts), value_set=pa.array(sorted(self.missing)))
+        numbers = pc.if_else(pc.and_not(right, missing), texts, pa.scalar(None, pa.string()))
+        for text, plain in ((self.thousands, ""), (self.decimal, ".")):
+            if text not in ("", plain):
+                numbers = pc.replace_substring(numbers, text, plain)
+        values = pc.cast(numbers, pa.float64()).to_numpy(zero_copy_only=False)
+        return values, ~np.asarray(pc.or_(right, missing).to_numpy(zero_copy_only=False), dtype=bool)
+
+
+_FORMATS = (NumberFormat(), NumberFormat(","), NumberFormat(",", "."), NumberFormat(".", ","))
+
+
+def number_format(texts: Iterable[str], delimiter: str) -> NumberFormat:
+    """Return the format that makes numbers of the most texts, the most usual one among equals.
+
+    ``1,234`` is taken as 1234 between commas, where a decimal comma would be odd, and as 1.234 elsewhere.
+    """
+    distinct = list(islice(dict.fromkeys(text for text in texts if not text.isalpha()), _TEXTS_TRIED))
+    order = sorted(_FORMATS, key=lambda way: (not way.plain, way.decimal == delimiter))
+    return max(order, key=lambda way: sum(way.is_number(text) for text in distinct))
+
+
+def number_text(value: float, *, integer: bool = False, decimal: str = ".") -> str:
+    """Return a number with the fewest digits that give the same bits; as an integer if it shall be one, and is."""
+    if integer and integer_to_rounding(value):
+        return str(round(value))
+    return repr(float(value)).replace(".", decimal)
+
+
+def delimited(column: Any, delimiter: str) -> Any:
+    """Return a column of any type as bytes between delimiters; nothing where there is no value."""
+    column = column.combine_chunks()
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.uint8())
+    try:
+        texts = column if pa.types.is_binary(column.type) else column.cast(pa.string()).cast(pa.binary())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        texts = pa.array([None if value is None else str(value).encode() for value in column.to_pylist()], pa.binary())
+    if pa.types.is_floating(column.type):
+        texts = pc.if_else(pc.equal(texts, b"nan"), b"", texts)
+    texts = pc.fill_null(texts, b"")
+    special = pc.match_substring_regex(texts, f'["\r\n{re.escape(delimiter)}]')
+    if pc.any(special).as_py():
+        escaped = pc.binary_join_element_wise(b'"', pc.replace_substring(texts, b'"', b'""'), b'"', b"")
+        texts = pc.if_else(special, escaped, texts)
+    return texts
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,8 +162,7 @@ class Lines:
 
     def place(self, row: int) -> str:
         """Say in which file and line a record begins."""
-        n_before = int(np.searchsorted(self._line_ends, self.starts[row]))
-        return f"{self.label}, line {self.first_line + n_before}"
+        return f"{self.label}, line {self.first_line + int(np.searchsorted(self._line_ends, self.starts[row]))}"
 
     @cached_property
     def _line_ends(self) -> NDArray[np.int64]:
@@ -55,8 +175,7 @@ class Lines:
 
     def raw_cells(self, row: int) -> tuple[list[bytes], bytes]:
         """Return the cells of a record with their quotes, and what follows them: its line end and blank lines."""
-        begin, end = self.span(row)
-        record = self.data[begin:end]
+        record = self.data[slice(*self.span(row))]
         content = record.rstrip(b"\r\n")
         cells = raw_cells(content, self.delimiter.encode())
         if cells is None:
@@ -68,18 +187,10 @@ class Lines:
             )
         return cells, record[len(content) :]
 
-    def is_complete(self, row: int) -> bool:
-        """Tell whether a record has a cell for each column."""
-        begin, end = self.span(row)
-        cells = raw_cells(self.data[begin:end].rstrip(b"\r\n"), self.delimiter.encode())
-        return cells is not None and len(cells) == len(self.names)
-
-    def part(self, begin: int, end: int) -> "Lines":
-        """Return some of the records, and what stands between them; all of it belongs to one of the parts."""
-        first = 0 if begin == 0 else int(self.starts[begin])
-        last = len(self.data) if end >= len(self) else int(self.starts[end])
-        line = self.first_line + int(np.searchsorted(self._line_ends, first))
-        return replace(self, data=self.data[first:last], starts=self.starts[begin:end] - first, first_line=line)
+    def head(self, n_rows: int) -> "Lines":
+        """Return the first records."""
+        end = int(self.starts[n_rows]) if n_rows < len(self) else len(self.data)
+        return replace(self, data=self.data[:end], starts=self.starts[:n_rows])
 
     def take(self, rows: NDArray[np.int64]) -> "Lines":
         """Return single records, one after the other; their places are lost."""
@@ -89,11 +200,8 @@ class Lines:
 
     def floats(self, columns: tuple[int, ...], missing: list[str]) -> NDArray[np.float64] | None:
         """Return columns of plain numbers; None if there is anything else in them."""
-        try:
-            table = self._parse(columns, pa.float64(), missing)
-        except pa.ArrowInvalid:
-            return None
-        if len(table) != len(self):
+        table = self._parse(columns, pa.float64(), missing)
+        if table is None:
             return None
         values = np.empty((len(self), len(columns)))
         for position, column in enumerate(table.columns):
@@ -106,38 +214,40 @@ class Lines:
         A column with bytes that are not UTF-8 is one of bytes, or, with ``as_text``, loses those.
         """
         columns = tuple(range(len(self.names))) if columns is None else columns
-        try:
-            table = self._parse(columns, pa.binary(), [])
-        except pa.ArrowInvalid:
-            table = None
-        if table is None or len(table) != len(self):
+        parsed = self._parse(columns, pa.binary(), [])
+        if parsed is None:
             cells = [self.raw_cells(row)[0] for row in range(len(self))]
             found = [pa.array([unquoted(row[column]) for row in cells], pa.binary()) for column in columns]
-            table = pa.table(found, [str(column) for column in columns])
-        texts = [_as_text(column.combine_chunks(), always=as_text) for column in table.columns]
+        else:
+            found = [column.combine_chunks() for column in parsed.columns]
+        texts = [_as_text(column, always=as_text) for column in found]
         return pa.Table.from_arrays(texts, [self.names[column] for column in columns])
 
     def _parse(self, columns: tuple[int, ...], kind: Any, missing: list[str]) -> Any:
+        """Cut the records with pyarrow; None if it refuses them, or finds more or fewer."""
         numbers = [str(column) for column in range(len(self.names))]
         wanted = [numbers[column] for column in columns]
         if not wanted or not len(self):
             return pa.table({name: pa.array([], kind) for name in wanted})
-        return pa.csv.read_csv(
-            pa.BufferReader(self.data),
-            pa.csv.ReadOptions(column_names=numbers, use_threads=False, block_size=len(self.data) + 1),
-            pa.csv.ParseOptions(
-                delimiter=self.delimiter,
-                newlines_in_values=b'"' in self.data,
-                ignore_empty_lines=len(self.names) > 1,
-            ),
-            pa.csv.ConvertOptions(
-                include_columns=wanted,
-                column_types=dict.fromkeys(wanted, kind),
-                decimal_point=self.numbers.decimal,
-                null_values=missing,
-                strings_can_be_null=False,
-            ),
-        )
+        has_quotes, several = b'"' in self.data, len(numbers) > 1
+        try:
+            table = pa.csv.read_csv(
+                pa.BufferReader(self.data),
+                pa.csv.ReadOptions(column_names=numbers, use_threads=False, block_size=len(self.data) + 1),
+                pa.csv.ParseOptions(
+                    delimiter=self.delimiter, newlines_in_values=has_quotes, ignore_empty_lines=several
+                ),
+                pa.csv.ConvertOptions(
+                    include_columns=wanted,
+                    column_types=dict.fromkeys(wanted, kind),
+                    decimal_point=self.numbers.decimal,
+                    null_values=missing,
+                    strings_can_be_null=False,
+                ),
+            )
+        except pa.ArrowInvalid:
+            return None
+        return table if len(table) == len(self) else None
 
 
 def _as_text(column: Any, *, always: bool) -> Any:
@@ -177,8 +287,7 @@ def record_starts(data: bytes, delimiter: str, *, last: bool, blank_is_record: b
     starts = np.concatenate(([0], ends[:-1] + 1))
     if not blank_is_record:
         content = np.frombuffer(data, np.uint8)
-        first = content[starts]
-        starts = starts[(first != _NEWLINE) & (first != _RETURN)]
+        starts = starts[~np.isin(content[starts], [_NEWLINE, _RETURN])]
     return starts, int(ends[-1]) + 1
 
 
@@ -187,19 +296,13 @@ def _outside_quotes(data: bytes, ends: NDArray[np.int64], delimiter: str) -> NDA
     content = np.frombuffer(data, np.uint8)
     quotes = np.flatnonzero(content == _QUOTE)
     opening = quotes[::2]
-    before = content[opening - 1]
-    proper = (opening == 0) | np.isin(before, [ord(delimiter), _NEWLINE, _RETURN, _QUOTE])
-    if proper.all():
+    if (np.isin(content[opening - 1], [ord(delimiter), _NEWLINE, _RETURN, _QUOTE]) | (opening == 0)).all():
         outside: NDArray[np.bool_] = np.searchsorted(quotes, ends, side="right") % 2 == 0
         return ends[outside]
     # A quote within an unquoted cell is an ordinary character, so that quotes do not come in pairs.
-    kept, begin, line = [], 0, 0
-    for end in ends.tolist():
-        is_open = begin < line
-        if data.find(b'"', line, end + 1) >= 0:
-            is_open = raw_cells(data[begin : end + 1].rstrip(b"\r\n"), delimiter.encode()) is None
-        line = end + 1
-        if not is_open:
-            kept.append(end)
-            begin = line
-    return np.array(kept, dtype=np.int64)
+    pattern = rb'(?:\A|(?<=[\r\n%b]))"(?:[^"]++|"")*+("|\Z)' % re.escape(delimiter.encode())
+    # A cell that is not closed goes on behind the data.
+    cells = [(found.start(), found.end() + (not found[1])) for found in re.finditer(pattern, data)]
+    begins, stops = np.array(cells, dtype=np.int64).reshape(-1, 2).T
+    outside = np.searchsorted(begins, ends + 1) == np.searchsorted(stops, ends + 1, side="right")
+    return ends[outside]

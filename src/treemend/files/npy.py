@@ -16,18 +16,19 @@ from numpy.typing import NDArray
 
 from treemend.exceptions import InputError
 from treemend.files.batch import Batch, Source, batch_length
-from treemend.files.lines import Lines
-from treemend.files.recognition import Sample, is_numeric, sample_length
-from treemend.tables import check_exact_integers, shortened
+from treemend.files.recognition import is_numeric, sample_length
+from treemend.tables import check_exact_integers, listed, shortened
 
-__all__ = ["NpyFile", "NpyWriter", "NpzWriter"]
+__all__ = ["NpyFile", "NpyWriter"]
 
 
 class NpyFile(Source):
     """An NPY file, or one array of an NPZ file."""
 
+    named = False
+
     def __init__(self, path: str, family: str, array: str | None) -> None:
-        self.label, self.named = path, False
+        self.label = path
         try:
             rows = _archived(path, array) if family == "npz" else np.load(path, mmap_mode="r", allow_pickle=False)
         except InputError:
@@ -39,23 +40,20 @@ class NpyFile(Source):
         if rows.dtype.kind not in "biuf" or rows.dtype.itemsize > 8:
             raise InputError(f"{path} holds {rows.dtype}, not numbers of at most 64 bits. Convert it first.")
         self._rows = rows
-        self.n_rows = len(rows)
         self.names = tuple(map(str, range(rows.shape[1])))
 
-    def sample(self) -> Sample:
-        """Return the first rows, and some from further on."""
+    def sample(self) -> Any:
+        """Return the first rows and the last ones."""
         length = sample_length(len(self.names))
-        later = range(length, len(self._rows), max(1, len(self._rows) // length))
-        return Sample(self._table(np.concatenate([self._rows[:length], self._rows[later]])), length)
+        return self._table(np.concatenate([self._rows[:length], self._rows[length:][-length:]]))
 
     def batches(self, columns: tuple[int, ...]) -> Iterator[Batch]:
         """Read the rows from the first to the last."""
-        length = batch_length(len(self.names))
-        for first in range(0, max(1, len(self._rows)), length):
+        n_rows, length = max(1, len(self._rows)), batch_length(len(self.names))
+        for first in range(0, n_rows, length):
             rows = np.ascontiguousarray(self._rows[first : first + length])
             check_exact_integers(rows, self.label, "Convert it first")
-            done = min(1.0, (first + length) / max(1, len(self._rows)))
-            values = rows[:, list(columns)].astype(np.float64)
+            values, done = rows[:, list(columns)].astype(np.float64), min(1.0, (first + length) / n_rows)
             yield Batch(values, columns, partial(self.place, first), done, native=self._table(rows))
 
     def _table(self, rows: NDArray[Any]) -> Any:
@@ -74,77 +72,50 @@ def _archived(path: str, name: str | None) -> NDArray[Any]:
 
 
 class NpyWriter:
-    """An NPY file being written; its header gets the number of rows at the end."""
+    """An NPY file being written, whose header gets the number of rows at the end; or an NPZ file, written then."""
 
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self._shape = (0, 0)
+    def __init__(self, file: BinaryIO, family: str) -> None:
+        self._file, self._family, self._shape = file, family, (0, 0)
         self._dtype: Any = None
+        self._held: list[NDArray[Any]] = []
 
     def write(self, batch: Batch, filled: NDArray[np.float64], mask: NDArray[np.bool_]) -> None:
-        """Write the rows."""
-        rows = _stacked(batch.native if batch.lines is None else _numbers(batch.lines, batch.columns, batch.values))
-        rows = rows if rows.dtype.kind == "f" else rows.astype(np.float64)
-        row, place = np.nonzero(mask)
-        rows[row, np.array(batch.columns)[place]] = filled[row, place]
-        self._append(rows)
+        """Write the rows; columns of a text file that hold only numbers are numbers."""
+        table = batch.replaced(filled, mask, keep_integers=False)
+        if batch.lines is not None:
+            texts = batch.lines.table(as_text=True)
+            for column in set(range(texts.num_columns)) - set(batch.columns):
+                numbers, wrong = batch.lines.numbers.numbers(texts.column(column).combine_chunks())
+                if not wrong.any():
+                    table = table.set_column(column, texts.column_names[column], pa.array(numbers))
+        self.write_table(table)
 
     def write_table(self, table: Any) -> None:
         """Write a pyarrow.Table of numbers."""
-        self._append(_stacked(table))
-
-    def close(self) -> None:
-        """Write the header again, now with the number of rows."""
-        self._file.seek(0)
-        self._write_header()
-        self._file.seek(0, 2)
-
-    def _append(self, rows: NDArray[Any]) -> None:
+        other = [field.name for field in table.schema if not is_numeric(field.type)]
+        if other:
+            problem = f"A table with columns that are not numbers ({listed(other)}) cannot become an array"
+            raise InputError(f"{problem}. Write CSV or Parquet.")
+        rows = np.column_stack([column.to_numpy() for column in table.columns])
+        if self._family == "npz":
+            self._held.append(rows)
+            return
         if self._dtype is None:
             self._dtype = rows.dtype
             self._write_header()
         self._file.write(np.ascontiguousarray(rows, dtype=self._dtype).data)
         self._shape = (self._shape[0] + len(rows), rows.shape[1])
 
+    def close(self) -> None:
+        """Write the header again, now with the number of rows; or an archive with one array, ``rows``."""
+        if self._family == "npz":
+            np.savez_compressed(self._file, rows=np.concatenate(self._held))
+            return
+        self._file.seek(0)
+        self._write_header()
+        self._file.seek(0, 2)
+
     def _write_header(self) -> None:
         # NumPy leaves space in the header for the number of rows to grow.
         header = {"descr": npy.dtype_to_descr(self._dtype), "fortran_order": False, "shape": self._shape}
         npy.write_array_header_1_0(self._file, header)
-
-
-class NpzWriter(NpyWriter):
-    """An NPZ file with one array, ``rows``, written when it is complete."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        super().__init__(file)
-        self._parts: list[NDArray[Any]] = []
-
-    def _append(self, rows: NDArray[Any]) -> None:
-        self._parts.append(rows)
-
-    def close(self) -> None:
-        """Write the archive."""
-        np.savez_compressed(self._file, rows=np.concatenate(self._parts))
-
-
-def _stacked(table: Any) -> NDArray[Any]:
-    """Return columns side by side as one array of numbers."""
-    other = [repr(field.name) for field in table.schema if not is_numeric(field.type)]
-    if other:
-        raise InputError(
-            f"A table with columns that are not numbers ({shortened(other)}) cannot become an array. Write CSV or "
-            "Parquet."
-        )
-    return np.column_stack([column.to_numpy() for column in table.columns])
-
-
-def _numbers(lines: Lines, columns: tuple[int, ...], values: NDArray[np.float64]) -> Any:
-    """Return the columns of a text file, those that hold only numbers as such; of some the values are known."""
-    table = lines.table(as_text=True)
-    for column, name in enumerate(lines.names):
-        numbers, wrong = lines.numbers.numbers(table.column(column).combine_chunks())
-        if column in columns:
-            table = table.set_column(column, name, pa.array(values[:, columns.index(column)]))
-        elif not wrong.any():
-            table = table.set_column(column, name, pa.array(numbers))
-    return table

@@ -14,14 +14,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from treemend.files.cells import NumberFormat
+from treemend.files.lines import NumberFormat
 from treemend.tables import LARGEST_EXACT
 
-__all__ = ["Column", "Sample", "is_numeric", "recognise_columns", "sample_length"]
+__all__ = ["Column", "is_numeric", "recognise_columns", "sample_length"]
 
-NUMBER, TEXT, TIME, ID, EMPTY, OTHER = "number", "text", "time", "id", "empty", "other"
 _CELLS_IN_SAMPLE = 200_000
-_ALMOST_EMPTY = 0.9
+_ALMOST_ALL = 0.9
 _ROWS_TO_TELL = 10
 _ID_TEXT = r"^\S{1,40}$"
 _TIME_TEXT = r"^\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:[ T].*)?$|^\d{1,2}:\d{2}(?::\d{2}.*)?$"
@@ -38,11 +37,10 @@ class Column:
 
     Attributes
     ----------
-    position : int
     name : str
     kind : {"number", "text", "time", "id", "empty", "other"}
     reason : str
-        Why it is of this kind; empty for numbers.
+        Why it is of this kind, where it is not one of numbers.
     numeric : bool
         Whether its values are numbers, so that it can be looked at if that is asked for.
     integer : bool
@@ -51,21 +49,12 @@ class Column:
         A number such as -999 that stands for a missing value.
     """
 
-    position: int
     name: str
     kind: str
-    reason: str = ""
+    reason: str
     numeric: bool = True
     integer: bool = False
     code: float | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Sample:
-    """Some rows of a table, of which ``n_first`` are its first rows and the others come from further on."""
-
-    rows: Any
-    n_first: int
 
 
 def sample_length(n_columns: int) -> int:
@@ -78,90 +67,86 @@ def is_numeric(kind: Any) -> bool:
     return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind))
 
 
-def recognise_columns(sample: Sample, names: Sequence[str], numbers: NumberFormat | None) -> tuple[Column, ...]:
+def recognise_columns(sample: Any, names: Sequence[str], numbers: NumberFormat | None) -> tuple[Column, ...]:
     """Tell what the columns of a sample hold; ``numbers`` is how numbers are written, if all columns are texts."""
     return tuple(
-        _recognised(position, name, column, sample.n_first, numbers)
-        for position, (name, column) in enumerate(zip(names, sample.rows.columns, strict=True))
+        _recognised(name, column.combine_chunks(), numbers) for name, column in zip(names, sample.columns, strict=True)
     )
 
 
-def _recognised(position: int, name: str, column: Any, n_first: int, numbers: NumberFormat | None) -> Column:
+def _recognised(name: str, column: Any, numbers: NumberFormat | None) -> Column:
     kind = column.type
     if numbers is not None and pa.types.is_string(kind):
-        values, wrong = numbers.numbers(pc.coalesce(column.combine_chunks(), ""))
-        n_present = int(np.count_nonzero(wrong | ~np.isnan(values)))
-        if np.count_nonzero(wrong) * 2 > n_present:
-            return _of_text(position, name, column.combine_chunks().filter(pa.array(wrong)))
-        integers = pc.match_substring_regex(pc.utf8_trim_whitespace(column), r"^[+-]?\d+$").to_numpy()
-        integer = bool(integers[~np.isnan(values)].all()) and n_present > 0
-        return _of_numbers(position, name, values, integer, n_first)
+        values, wrong = numbers.numbers(column)
+        is_present = wrong | ~np.isnan(values)
+        if wrong.sum() * 2 > is_present.sum():
+            return _of_text(name, column.filter(pa.array(wrong)))
+        integers = pc.match_substring_regex(pc.utf8_trim_whitespace(column), r"^[+-]?\d+$").to_numpy(False)
+        return _of_numbers(name, values, bool(is_present.any() and integers[~np.isnan(values)].all()))
     if is_numeric(kind) or pa.types.is_null(kind):
-        values = np.asarray(column.to_numpy(), dtype=np.float64)
-        return _of_numbers(position, name, values, not pa.types.is_floating(kind), n_first)
-    if pa.types.is_temporal(kind):
-        return Column(position, name, TIME, TIME, numeric=False)
+        values = np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
+        return _of_numbers(name, values, not pa.types.is_floating(kind))
     if pa.types.is_dictionary(kind) or pa.types.is_large_string(kind) or pa.types.is_string(kind):
-        return _of_text(position, name, column.cast(pa.string()).combine_chunks().drop_null())
-    return Column(position, name, OTHER, str(kind), numeric=False)
+        return _of_text(name, column.cast(pa.string()).drop_null())
+    found = ("time", "time") if pa.types.is_temporal(kind) else ("other", str(kind))
+    return Column(name, *found, numeric=False)
 
 
-def _of_text(position: int, name: str, texts: Any) -> Column:
-    if not len(texts):
-        return Column(position, name, EMPTY, EMPTY, numeric=False)
-    texts = pc.utf8_trim_whitespace(texts)
+def _of_text(name: str, texts: Any) -> Column:
+    texts, kind = pc.utf8_trim_whitespace(texts), "text"
     distinct = len(texts) >= _ROWS_TO_TELL and len(texts.unique()) == len(texts)
-    kind = TEXT
-    if _ID_NAME.search(name) or (distinct and pc.all(pc.match_substring_regex(texts, _ID_TEXT)).as_py()):
-        kind = ID
-    if pc.mean(pc.match_substring_regex(texts, _TIME_TEXT)).as_py() > 0.5:
-        kind = TIME
-    return Column(position, name, kind, kind, numeric=False)
+    if not len(texts):
+        kind = "empty"
+    elif pc.mean(pc.match_substring_regex(texts, _TIME_TEXT)).as_py() > 0.5:
+        kind = "time"
+    elif _ID_NAME.search(name) or (distinct and pc.all(pc.match_substring_regex(texts, _ID_TEXT)).as_py()):
+        kind = "id"
+    return Column(name, kind, kind, numeric=False)
 
 
-def _of_numbers(position: int, name: str, values: NDArray[np.float64], integer: bool, n_first: int) -> Column:
+def _of_numbers(name: str, values: NDArray[np.float64], integer: bool) -> Column:
     present = values[np.isfinite(values)]
+    if len(values) and not len(present):
+        return Column(name, "empty", "empty", integer=integer)
     share = 1 - len(present) / max(1, len(values))
-    if len(values) and (len(present) == 0 or (share > _ALMOST_EMPTY and len(values) >= _ROWS_TO_TELL)):
-        return Column(position, name, EMPTY, EMPTY if len(present) == 0 else f"{share:.0%} empty", integer=integer)
-    reason = _identifier(name, values[:n_first], present, integer)
+    if share > _ALMOST_ALL and len(values) >= _ROWS_TO_TELL:
+        return Column(name, "empty", f"{share:.0%} empty", integer=integer)
+    reason = _identifier(name, values, present) if integer and len(present) else ""
     if reason:
-        return Column(position, name, ID, reason, integer=integer)
-    if _is_time(name, values[:n_first]):
+        return Column(name, "id", reason, integer=integer)
+    if _is_time(name, values):
         # Its values are numbers, but they only grow: what is usual for them in one file is not in the next.
-        return Column(position, name, TIME, TIME, integer=integer)
-    return Column(position, name, NUMBER, integer=integer, code=_missing_code(present))
+        return Column(name, "time", "time", integer=integer)
+    return Column(name, "number", "", integer=integer, code=_missing_code(present))
 
 
-def _identifier(name: str, first: NDArray[np.float64], present: NDArray[np.float64], integer: bool) -> str:
+def _identifier(name: str, values: NDArray[np.float64], present: NDArray[np.float64]) -> str:
     """Return why integers only name the rows; nothing if they do not."""
-    if not integer or not len(present):
-        return ""
     if np.abs(present).max() > LARGEST_EXACT:
         return "integers beyond 2**53"
     distinct = len(np.unique(present)) == len(present)
     if _ID_NAME.search(name) or (distinct and _ID_NAME_IF_DISTINCT.search(name)):
         return "id"
-    steps = np.diff(first)
-    regular = len(first) >= 2 * _ROWS_TO_TELL and steps[0] != 0 and bool((steps == steps[0]).all())
-    return "numbers the rows" if regular else ""
+    steps = np.diff(values)
+    # Not all are equal where the sample has gaps.
+    regular = len(values) >= 2 * _ROWS_TO_TELL and steps[0] != 0 and np.mean(steps == steps[0]) > _ALMOST_ALL
+    return "numbers the rows" if distinct and regular else ""
 
 
-def _is_time(name: str, first: NDArray[np.float64]) -> bool:
+def _is_time(name: str, values: NDArray[np.float64]) -> bool:
     if _TIME_NAME.search(name):
         return True
-    if not _TIME_NAME_IF_SORTED.search(name) or len(first) < _ROWS_TO_TELL:
+    if not _TIME_NAME_IF_SORTED.search(name) or len(values) < _ROWS_TO_TELL:
         return False
-    return bool((np.diff(first) >= 0).all()) and first[0] < first[-1]
+    return bool((np.diff(values) >= 0).all() and values[0] < values[-1])
 
 
 def _missing_code(present: NDArray[np.float64]) -> float | None:
     """Return an outermost number of nines that is there several times, further from the others than they reach."""
     for code in (float(present.min()), float(present.max())) if len(present) else ():
         others = present[present != code]
-        if not _CODE.fullmatch(f"{code:g}") or len(present) - len(others) < 2 or len(others) < _ROWS_TO_TELL:
-            continue
-        gap = float(np.abs(others - code).min())
-        if gap > np.ptp(others):
-            return code
+        if _CODE.fullmatch(f"{code:g}") and len(present) - len(others) >= 2 and len(others) >= _ROWS_TO_TELL:
+            gap = float(np.abs(others - code).min())
+            if gap > np.ptp(others):
+                return code
     return None

@@ -18,8 +18,13 @@ Booleans = NDArray[np.bool_]
 
 # Values farther than this many warp scales from the median count as this far, so that nothing overflows.
 FARTHEST = 1e9
-# No column is taken to vary by less than this share of its range: below it the warp would bend ordinary values.
-LEAST_SCALE = 0.02
+# No column is taken to deviate by less than this share of its range: below it the warp would bend ordinary values.
+LEAST_DEVIATION = 0.02
+# Scale of the warp, in usual deviations, for columns with heavy and with light tails: linear relations between columns
+# stay linear where no value needs to be drawn in. A tail is heavy where one of a thousand values is beyond five usual
+# deviations. `python -m experiments.filling` measures it, the likelihood of left-out rows chose it.
+BENT, STRAIGHT = 1.5, 6.0
+LIGHT_TAIL, HEAVY_TAIL = 3.3, 5.0
 # A fill may exceed the range of the reference by this share of it, unless the column has a hard bound on that side.
 MARGIN = 0.05
 FEWEST_FOR_LATTICE = 20
@@ -151,14 +156,16 @@ def learn_columns(values: Floats, order: Integers, widths: Floats | None = None)
     away = np.abs(scaled - centre[:, None])
     deviation = np.sqrt(_mean((scaled - _mean(scaled, count)[:, None]) ** 2, count))
     away.sort(axis=1)
-    usual = np.maximum(_quantile(away, count, 0.75), deviation)
+    usual = np.maximum(np.maximum(_quantile(away, count, 0.75), deviation), LEAST_DEVIATION)
+    farthest = away[np.arange(len(away)), np.maximum(count - 1 - count // 1000, 0)] / usual
+    light = np.clip((HEAVY_TAIL - farthest) / (HEAVY_TAIL - LIGHT_TAIL), 0.0, 1.0)
     bound_low, bound_high = _bounds(ordered, count, low, high, width)
     return Columns(
         np.asarray(order, np.int64),
         low,
         width,
         centre,
-        1.5 * np.maximum(usual, LEAST_SCALE),
+        usual * (BENT + (STRAIGHT - BENT) * np.where(count > 0, light, 0.0)),
         bound_low,
         bound_high,
         _lattice_steps(ordered, count),

@@ -52,7 +52,7 @@ def factorise(matrix: Floats, size: int, column: Floats) -> float:
 
 
 @kernel
-def condition(  # noqa: C901, PLR0912
+def condition(
     row: Floats,
     centre: Floats,
     covariance: Floats,
@@ -124,7 +124,7 @@ def condition(  # noqa: C901, PLR0912
 
 
 @kernel
-def reduce_gaps(  # noqa: C901
+def reduce_gaps(
     covariance: Floats, seen: Integers, n: int, gaps: Integers, m: int, factor: Floats, reduced: Floats
 ) -> None:
     """Write what the gaps' conditional covariance is made of, after `condition`.
@@ -177,9 +177,7 @@ def gap_variances(covariance: Floats, n: int, gaps: Integers, m: int, reduced: F
 
 
 @kernel
-def gap_covariance(  # noqa: C901
-    covariance: Floats, n: int, gaps: Integers, m: int, reduced: Floats, found: Floats
-) -> None:
+def gap_covariance(covariance: Floats, n: int, gaps: Integers, m: int, reduced: Floats, found: Floats) -> None:
     """Write the lower triangle of the gaps' conditional covariance to ``found`` (m x m), after `reduce_gaps`."""
     if m > n:
         for a in range(m):

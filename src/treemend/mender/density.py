@@ -10,7 +10,6 @@ much, and how many components, the likelihood of the observed cells of rows left
 """
 
 import math
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotri
 from scipy.special import gammaln, logsumexp
 
-from treemend.mender.moments import Moments, add_incomplete, expect_incomplete, has_spread, moments_of
+from treemend.mender.moments import Moments, add_incomplete, clusters, expect_incomplete, has_spread, moments_of
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -89,6 +88,8 @@ def density_constants(d: int) -> Floats:
 
 def make_density(centre: Floats, covariance: Floats, log_weight: Floats) -> Density:
     """Return the density of components given by centre, covariance and log weight."""
+    # The lower triangles count: rounding makes the upper ones differ in the last place.
+    covariance = np.tril(covariance) + np.tril(covariance, -1).transpose(0, 2, 1)
     precision = np.empty_like(covariance)
     log_det = np.empty(len(covariance))
     for k, block in enumerate(covariance):
@@ -312,19 +313,6 @@ def _patterns(rows: Floats) -> Iterator[tuple[Booleans, Integers]]:
         pattern = gaps[places[0]]
         if pattern.any():
             yield pattern, places
-
-
-def clusters(rows: Floats, n_clusters: int, seed: int) -> Integers:
-    """Return a cluster number for each row."""
-    if n_clusters == 1:
-        return np.zeros(len(rows), np.int64)
-    from sklearn.cluster import KMeans
-
-    with warnings.catch_warnings():
-        # Fewer distinct rows than clusters give fewer clusters, which is as it should be.
-        warnings.simplefilter("ignore")
-        clustering = KMeans(n_clusters, n_init=1, max_iter=30, random_state=seed)
-        return np.asarray(clustering.fit_predict(rows), np.int64)
 
 
 def _density(moments: Moments, shape: Shape) -> Density:

@@ -16,6 +16,7 @@ from treemend.mender.columns import Columns
 from treemend.mender.density import Density
 from treemend.mender.evidence import (
     NOISE,
+    SHIFTED,
     SINGLE,
     STUCK,
     Scan,
@@ -40,6 +41,8 @@ Booleans = NDArray[np.bool_]
 # Greedy cells of a row that is not declared yet; more do not change the verdict, only cost time.
 SINGLE_STEPS = 40
 ROUNDS = 10
+# A run of equal values that is so far out, in slopes beyond the edge of its tail, is stuck whatever else may be odd.
+SURELY_STUCK = 3.0
 NO_EVIDENCE = -1e3
 
 
@@ -180,7 +183,7 @@ def first_evidence(
             for window in np.unique(weighed.window[:, kind]):
                 which = members[weighed.window[:, kind] == window]
                 if window >= 0:
-                    found.windows[np.ix_(which, [kind], place[scan.windows.cells(window)])] = True
+                    found.windows[which[:, None], kind, place[scan.windows.cells(window)]] = True
         mix, law = mixture_arrays(scan)
         odd, mask = stuck_evidence(scan, mix, law, detector.repeated, observed, laid[block], seen, n_jobs)
         found.values[members, STUCK] = odd
@@ -263,17 +266,23 @@ def find_sets(
     found = Found(np.zeros((n, d), bool), np.full((n, d), -1, np.int8), np.zeros(n, bool), np.zeros(n))
     chosen = np.flatnonzero(declared)
     leading = detector.tails.leading(evidence.values)
-    for observed, members in patterns(rows[chosen]):
-        members = chosen[members]
+    surely = (evidence.values - detector.tails.edge)[:, STUCK] > SURELY_STUCK * detector.tails.slope[STUCK]
+    leading[surely] = STUCK
+    for observed, numbers in patterns(rows[chosen]):
+        members = chosen[numbers]
         place = np.flatnonzero(observed)
         if len(place) < 2:
             found.unusual[members] = True
             continue
         scan, block = detector.scan(observed), np.ix_(members, place)
-        rules = set_rules(scan, detector.prices.run, detector.prices.extra, ROUNDS, 3 * len(place))
+        # Runs are moved along a sequence; a grid's squares are only improved cell by cell.
+        on_grid = scan.cells.height > 1
+        rules = set_rules(scan, detector.prices.run, detector.prices.extra, 0 if on_grid else ROUNDS, 3 * len(place))
         starts = np.concatenate([evidence.windows[members], evidence.stuck[members][:, None]], axis=1)[:, :, place]
         first = first_odds(evidence.values[members], leading[members], starts, rules)
-        answers = search_rows(scan, rules, rows[block], log_slope[block], starts, first, n_jobs)
+        if on_grid:
+            first[:, SHIFTED] = -np.inf
+        answers = search_rows(scan, rules, rows[block], log_slope[block], starts.astype(np.int8), first, n_jobs)
         unusual = is_unusual(detector.rarity, answers, detector.density.tail)
         found.log_odds[members] = answers.odds
         found.unusual[members] = unusual
@@ -286,7 +295,7 @@ def find_sets(
 def first_odds(evidence: Floats, leading: Integers, starts: Booleans, rules: Rules) -> Floats:
     """Return the log odds (n, 5) of each start, -inf for those that are not tried.
 
-    The stuck run alone is tried where it is the oddest thing, else all others.
+    The stuck run alone is tried where it is sure or the oddest thing, else all others.
     """
     odds = evidence - rules.extra
     size = starts.sum(axis=2)
@@ -304,7 +313,7 @@ def search_rows(
     rules: Rules,
     rows: Floats,
     log_slope: Floats,
-    starts: Booleans,
+    starts: Labels,
     first: Floats,
     n_jobs: int | None,
 ) -> Answers:
@@ -316,7 +325,8 @@ def search_rows(
     begin = np.ascontiguousarray(starts, np.int8)
 
     def task(part: slice) -> None:
-        own = Answers(*(array[part] for array in answers))
+        labels, odds, evidence, rest, move = answers
+        own = Answers(labels[part], odds[part], evidence[part], rest[part], move[part])
         find_rows(mix, law, rules, rows[part], log_slope[part], begin[part], first[part].copy(), own)
 
     for_chunks(task, n, 10 * d**3, n_jobs)

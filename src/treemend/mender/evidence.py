@@ -290,7 +290,7 @@ def _deviations(
     force: Floats,
     whole: Floats,
 ) -> None:
-    """Deviations of a block of rows from a centre, the precision times them, and their quadratic forms."""
+    """Fill deviations of a block of rows from a centre, the precision times them, and their quadratic forms."""
     d = len(centre)
     for j in range(d):
         for lane in range(here):
@@ -317,7 +317,7 @@ def _deviations(
 def _squares_along(
     factors: Floats, start: int, vectors: Floats, chain: Integers, ends: Integers, forms: Floats
 ) -> None:
-    """Running sums of squares, at each end, of an inverse factor times the vectors in the order of a chain."""
+    """Fill running sums of squares, at each end, of an inverse factor times the vectors in the order of a chain."""
     total = np.zeros(LANES)
     product = np.empty(LANES)
     at = start
@@ -341,7 +341,7 @@ def _squares_along(
 
 @kernel
 def _sums_along(vectors: Floats, chain: Integers, ends: Integers, forms: Floats) -> None:
-    """Running sums, at each end, of the vectors in the order of a chain."""
+    """Fill running sums, at each end, of the vectors in the order of a chain."""
     total = np.zeros(LANES)
     v = 0
     for a in range(len(chain)):

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from treemend.mender.columns import Columns
 from treemend.mender.density import Density
 from treemend.mender.filling import SCATTERED, AnyDensity, fill, soften
-from treemend.mender.spread import Spread, cut_gaps, describe_gaps, learn_spread
+from treemend.mender.spread import Spread, column_deviations, cut_gaps, describe_gaps, learn_spread
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -63,7 +63,7 @@ def calibrate_filling(
     usual = np.flatnonzero(_usual_stretches(gaps[:, columns[0].order]))
     full = [density for density in densities if isinstance(density, Density)]
     if len(usual) and n <= MOST_ROWS_PER_COLUMN * d and len(full) == len(densities):
-        scale = np.nanstd(values, axis=0)
+        scale = column_deviations(values)
         least = (1 - LEAST_GAIN) * _mean_error(true[usual], filled[usual], gaps[usual], scale)
         for share in SOFTENINGS:
             softened = [soften(density, share) for density in full]

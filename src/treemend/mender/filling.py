@@ -251,7 +251,7 @@ def _noise(rows: Floats, n_draws: int, seed: int, size: int) -> tuple[Floats, Fl
 
 
 @kernel
-def _fill(  # noqa: C901, PLR0912, PLR0915
+def _fill(
     rows: Floats,
     scale: Floats,
     centres: Floats,

@@ -185,7 +185,7 @@ def _strength(values: Floats) -> Floats:
     scaled = scaled - np.nanmean(scaled, axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
         correlation = np.corrcoef(np.nan_to_num(scaled), rowvar=False)
-    return np.clip(np.abs(np.nan_to_num(correlation)), 0, 1)
+    return np.asarray(np.clip(np.abs(np.nan_to_num(correlation)), 0, 1))
 
 
 def _numbered(groups: Sequence[Sequence[object]], n_features: int, names: Sequence[str] | None) -> list[list[int]]:

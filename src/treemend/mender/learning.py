@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from treemend.mender.calibration import Calibration, Tails, learn_tails
 from treemend.mender.columns import Columns, column_widths, learn_columns
-from treemend.mender.density import Density, choose_shape, learn_assigned
+from treemend.mender.density import Density, choose_shape, learn_assigned, learn_fold
 from treemend.mender.detector import (
     Detector,
     Evidence,
@@ -28,6 +28,7 @@ from treemend.mender.evidence import FOREIGN, NOISE, SHIFTED, SINGLE
 from treemend.mender.layout import Layout
 from treemend.mender.rarity import Rarity
 from treemend.mender.stuck import learn_repeated_values
+from treemend.progress import step
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -115,16 +116,17 @@ def learn_detector(
         fold, folds = shuffled % min(FOLDS, n), []
         for f in range(min(FOLDS, n)):
             kept = fold[learning] != f
-            own = learn_columns(learnt[kept], layout.order, widths)
-            part, assigned = learn_assigned(own.to_rows(learnt[kept])[0], shape, seed)
-            folds.append(_uncalibrated(learnt[kept], layout, own, part, assigned.share.argmax(axis=1)))
+            scaled = learn_columns(learnt[kept], layout.order, widths)
+            part = learn_fold(density, shape, assignment, rows, kept, scaled.to_rows(learnt[kept])[0])
+            folds.append(_uncalibrated(learnt[kept], layout, scaled, part, component[kept]))
     elif not crossed:
         judged = shuffled[MOST_LEARNT:][:MOST_JUDGED]
         fold[judged] = np.arange(len(judged)) % FOLDS
     evidence = no_evidence(n, values.shape[1])
     for f, model in enumerate(folds):
         own = np.flatnonzero(fold == f)
-        put_evidence(evidence, own, first_evidence(model, values[own], *model.columns.to_rows(values[own]), n_jobs))
+        with step(f"fold {f + 1} of {len(folds)}"):
+            put_evidence(evidence, own, first_evidence(model, values[own], *model.columns.to_rows(values[own]), n_jobs))
     return _calibrated(values, final, folds, fold, trusted, evidence, seed, n_jobs)
 
 

@@ -28,8 +28,8 @@ from scipy.special import logsumexp
 
 from treemend.mender.compiled import kernel
 from treemend.mender.conditional import factorise
-from treemend.mender.density import SCALES, TAIL, Assignment, clusters, density_constants
-from treemend.mender.moments import RESOLUTION
+from treemend.mender.density import SCALES, TAIL, Assignment, density_constants
+from treemend.mender.moments import RESOLUTION, clusters
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -277,7 +277,7 @@ def _condition_rows(density: LowRankDensity, rows: Floats, filled: Floats, varia
 
 
 @kernel
-def condition_low_rank(  # noqa: C901, PLR0912
+def condition_low_rank(
     row: Floats,
     centre: Floats,
     factor: Floats,

@@ -5,6 +5,7 @@ adds itself.
 """
 
 import math
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,6 +49,19 @@ class Moments:
         diagonal = np.arange(d)
         covariance[:, diagonal, diagonal] += shrinkage * np.diag(self.pooled) + RESOLUTION**2
         return np.asarray(scale * covariance)
+
+
+def clusters(rows: Floats, n_clusters: int, seed: int) -> Integers:
+    """Return a cluster number for each row."""
+    if n_clusters == 1:
+        return np.zeros(len(rows), np.int64)
+    from sklearn.cluster import KMeans
+
+    with warnings.catch_warnings():
+        # Fewer distinct rows than clusters give fewer clusters, which is as it should be.
+        warnings.simplefilter("ignore")
+        clustering = KMeans(n_clusters, n_init=1, max_iter=30, random_state=seed)
+        return np.asarray(clustering.fit_predict(rows), np.int64)
 
 
 def has_spread(count: Floats) -> NDArray[np.bool_]:

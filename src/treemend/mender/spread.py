@@ -113,7 +113,7 @@ def learn_spread(
         common = Spread(factor, factor, np.ones(len(column)), column).factors(gaps[:, order])[0]
         column = _column_factors(ratio / common)
         factor = _factors(ratio / column, place, scattered)
-    width = np.nanstd(reference, axis=0)[order]
+    width = column_deviations(reference)[order]
     width[width == 0] = np.inf
     draw_factor = _draw_factors(error / width, deviation * column / width, place, scattered)
     return Spread(factor, np.minimum(draw_factor, MOST_WIDENED * factor), column, _empty(reference))
@@ -165,6 +165,18 @@ def _near(share: Floats, place: Floats, middle: float) -> Floats:
 
 def _empty(values: Floats) -> Floats:
     """Spread about the mean of each column that covers as asked, within the range of its standard deviation."""
-    mean, deviation = np.nanmean(values, axis=0), np.nanstd(values, axis=0)
-    covering = np.nanquantile(np.abs(values - mean), COVERAGE, axis=0) / NORMAL_QUANTILE
-    return np.asarray(np.clip(covering, EMPTY_RANGE[0] * deviation, EMPTY_RANGE[1] * deviation))
+    found = np.zeros(values.shape[1])
+    for j, column in enumerate(values.T):
+        known = column[~np.isnan(column)]
+        if len(known):
+            covering = np.quantile(np.abs(known - known.mean()), COVERAGE) / NORMAL_QUANTILE
+            found[j] = np.clip(covering, EMPTY_RANGE[0] * known.std(), EMPTY_RANGE[1] * known.std())
+    return found
+
+
+def column_deviations(values: Floats) -> Floats:
+    """Return the standard deviation of each column's observed values; 0 where there are none."""
+    known = ~np.isnan(values)
+    count = np.maximum(known.sum(axis=0), 1)
+    mean = np.where(known, values, 0.0).sum(axis=0) / count
+    return np.asarray(np.sqrt((np.where(known, values - mean, 0.0) ** 2).sum(axis=0) / count))

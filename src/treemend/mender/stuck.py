@@ -154,7 +154,7 @@ def stuck_evidence(
 
 @kernel
 def _runs_of_equals(laid: Floats, joined: Booleans, tolerance: float, region: Integers) -> int:
-    """Number the runs of equal neighbours; return how many."""
+    """Give numbers to the runs of equal neighbours; return how many."""
     count = 0
     for j in range(len(laid)):
         if j > 0 and (not joined[j] or abs(laid[j] - laid[j - 1]) > tolerance):
@@ -165,7 +165,7 @@ def _runs_of_equals(laid: Floats, joined: Booleans, tolerance: float, region: In
 
 @kernel
 def _patches_of_equals(laid: Floats, line: Integers, column: Integers, tolerance: float, region: Integers) -> int:
-    """Number the connected patches of equal cells of a grid; return how many."""
+    """Give numbers to the connected patches of equal cells of a grid; return how many."""
     d = len(laid)
     width = 0
     for j in range(d):

@@ -22,8 +22,9 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Booleans = NDArray[np.bool_]
 
-# Components this many nats behind the best one are dropped from the search in a row.
-FAR_BEHIND = 8.0
+# Components this many nats behind the best one are dropped from the search in a row: with fewer, a component that only
+# explains the row once several runs are out is lost.
+FAR_BEHIND = 30.0
 
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -72,7 +73,7 @@ def log_sum(terms: Floats) -> float:
     for k in range(len(terms)):
         if terms[k] > top - 40.0:
             total += math.exp(terms[k] - top)
-    return top + math.log(total)
+    return float(top + math.log(total))
 
 
 @kernel
@@ -182,7 +183,7 @@ def prefix_forms(
 
 @kernel
 def prefix_gains(state: State, law: Law, n: int, m: int, sign: int, space: Space) -> None:
-    """Fill ``space.gains[:m]``: change of the log density of the n kept cells by toggling prefixes of ``space.order[:m]``.
+    """Fill ``space.gains[:m]``: change of the log density of the n kept cells by toggling prefixes of ``space.order``.
 
     All of these cells are kept (sign 1) or all of them are out (sign -1).
     """

@@ -9,27 +9,29 @@ import hashlib
 import json
 import os
 import re
+from collections.abc import Mapping
 from html import escape
 from importlib.resources import files
-from typing import Any
+from typing import Any, TypeAlias
 
 from treemend.atomic import AtomicFile
-from treemend.report.words import clip, clip_middle, counted, percent
+from treemend.report.words import clip, counted, percent, row_words
 
-__all__ = ["as_html", "as_json", "row_strip", "write_html"]
+__all__ = ["as_html", "as_json", "notebook_html", "write_html"]
 
-_PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
+Summary: TypeAlias = Mapping[str, Any]
 _REPAIRED = {"corrupted": "replaced", "expected": "put in its place", "values": "Replaced values"}
 _ONLY_FOUND = {"corrupted": "found", "expected": "expected instead", "values": "Values found"}
-_LONGEST, _LONGEST_SHARED = 80, 20
+_CELL = "style='padding:2px 14px 2px 0;text-align:left;vertical-align:middle;background:none'"
 
 
-def as_json(summary: dict[str, Any]) -> str:
-    """Return the summary as JSON text, in ASCII."""
-    return json.dumps(summary, allow_nan=False, separators=(",", ":"))
+def as_json(summary: Summary | None) -> str:
+    """Return the summary as JSON text in ASCII that cannot end an HTML element or open a comment in it."""
+    text = json.dumps(summary, allow_nan=False, separators=(",", ":"))
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
-def as_html(summary: dict[str, Any], title: str = "treemend report", *, earlier: dict[str, Any] | None = None) -> str:
+def as_html(summary: Summary, title: str = "treemend report", *, earlier: Summary | None = None) -> str:
     """Return the report as a page of its own.
 
     Parameters
@@ -43,33 +45,30 @@ def as_html(summary: dict[str, Any], title: str = "treemend report", *, earlier:
     """
     here = files("treemend.report")
     script = "\n".join((here / name).read_text("utf-8") for name in ("axes.js", "drawings.js", "page.js"))
+    words = _REPAIRED if summary["repaired"] else _ONLY_FOUND
+    beginning = _shared_beginning([record["id"] for record in [*summary["rows"], *summary["unusual_rows"]]])
     parts = {
         "title": escape(title),
         "headline": escape(summary["headline"]),
         "tiles": _tiles(summary),
         "rule": _rule(summary),
-        "warnings": _notes(summary["warnings"], "warning"),
-        "notes": _notes([*summary["notes"], *([summary["rest"]] if summary["rest"] else [])], "notes"),
-        "kinds": _kinds(summary),
-        "most_hit": _most_hit(summary),
-        "shared": _shared_line(summary),
-        "rows": _rows(summary),
+        "warnings": _list(summary["warnings"], "warning"),
+        "notes": _list([*summary["notes"], *filter(None, [summary["rest"]])], "notes"),
+        "rankings": _rankings(summary, words["corrupted"]),
+        "shared": f"<p class='shared'>All from {escape(beginning.rstrip(', '))}</p>" if beginning else "",
+        "rows": _rows(summary, len(beginning)),
         "style": (here / "page.css").read_text("utf-8"),
         "policy": f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'",
-        "data": _in_script(as_json(summary)),
-        "earlier": _in_script(as_json(_for_comparison(earlier)) if earlier else "null"),
+        "data": as_json(summary),
+        "earlier": as_json(_for_comparison(earlier) if earlier else None),
         "script": script,
-        **{f"{name}_words": text for name, text in _words(summary).items()},
+        **{f"{name}_words": text for name, text in words.items()},
     }
-    return _PLACEHOLDER.sub(lambda found: parts[found[1]], (here / "page.html").read_text("utf-8"))
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], (here / "page.html").read_text("utf-8"))
 
 
 def write_html(
-    summary: dict[str, Any],
-    path: str | os.PathLike[str],
-    title: str = "treemend report",
-    *,
-    earlier: dict[str, Any] | None = None,
+    summary: Summary, path: str | os.PathLike[str], title: str = "treemend report", *, earlier: Summary | None = None
 ) -> None:
     """Write the report as one HTML file; an existing file is replaced.
 
@@ -83,56 +82,34 @@ def write_html(
         output.file.write(as_html(summary, title, earlier=earlier).encode("utf-8", errors="backslashreplace"))
 
 
-def _words(summary: dict[str, Any]) -> dict[str, str]:
-    return _REPAIRED if summary["repaired"] else _ONLY_FOUND
-
-
-def _in_script(data: str) -> str:
-    """Make JSON harmless inside a script element: it cannot end the element or open a comment."""
-    return data.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
-
-
-def _for_comparison(summary: dict[str, Any]) -> dict[str, Any]:
+def _for_comparison(summary: Summary) -> dict[str, Any]:
     """Leave out what a comparison does not need: the values of the rows, the map, an earlier comparison."""
-    of_row = ("row", "id", "unusual", "n_corrupted")
-    listed = {
-        name: [{key: record[key] for key in of_row} for record in summary[name]] for name in ("rows", "unusual_rows")
-    }
-    kept = ("format", "headline", "totals", "rule", "kinds", "columns", "rest")
-    return {name: summary[name] for name in kept} | listed
+    kept = {name: summary[name] for name in ("format", "headline", "totals", "rule", "kinds", "columns", "rest")}
+    for name in ("rows", "unusual_rows"):
+        kept[name] = [{key: one[key] for key in ("row", "id", "unusual", "n_corrupted")} for one in summary[name]]
+    return kept
 
 
-def _tiles(summary: dict[str, Any]) -> str:
-    totals, repaired = summary["totals"], summary["repaired"]
+def _tiles(summary: Summary) -> str:
+    totals, labels = summary["totals"], ("corrupted row{s}", "corrupted value{s}", "missing value{s}")
+    if summary["repaired"]:
+        labels = ("row{s} repaired", "value{s} replaced", "missing value{s} filled")
+    row_share, cell_share = (percent(totals[f"corrupted_{of}"] / max(totals[of], 1)) for of in ("rows", "cells"))
     tiles = [
-        (totals["rows"], "row{s} examined", counted(totals["columns"], "column") + " each"),
-        (
-            totals["corrupted_rows"],
-            "row{s} repaired" if repaired else "corrupted row{s}",
-            _share(totals["corrupted_rows"], totals["rows"], "all rows"),
-        ),
-        (
-            totals["corrupted_cells"],
-            "value{s} replaced" if repaired else "corrupted value{s}",
-            _share(totals["corrupted_cells"], totals["cells"], "all values"),
-        ),
+        (totals["rows"], "row{s} examined", f"{counted(totals['columns'], 'column')} each"),
+        (totals["corrupted_rows"], labels[0], f"{row_share} of all rows" if totals["rows"] else ""),
+        (totals["corrupted_cells"], labels[1], f"{cell_share} of all values" if totals["cells"] else ""),
+        (totals["unusual_rows"], "unusual row{s}", "flagged and left alone"),
+        (totals["missing_cells"], labels[2], "gaps in the input"),
     ]
-    if totals["unusual_rows"]:
-        tiles.append((totals["unusual_rows"], "unusual row{s}", "flagged and left alone"))
-    if totals["missing_cells"]:
-        tiles.append((totals["missing_cells"], "missing value{s}" + " filled" * repaired, "gaps in the input"))
     return "\n".join(
         f"<div class='tile'><dt>{label.format(s='s' * (value != 1))}</dt>"
         f"<dd><b>{value:,}</b><span>{detail}</span></dd></div>"
-        for value, label, detail in tiles
+        for value, label, detail in tiles[:3] + [tile for tile in tiles[3:] if tile[0]]
     )
 
 
-def _share(count: int, of: int, word: str) -> str:
-    return f"{percent(count / of)} of {word}" if of else ""
-
-
-def _rule(summary: dict[str, Any]) -> str:
+def _rule(summary: Summary) -> str:
     """Return which rule decided: a bar to look at where mistakes can be counted, and sentences."""
     rule, totals = summary["rule"], summary["totals"]
     if rule is None:
@@ -140,108 +117,103 @@ def _rule(summary: dict[str, Any]) -> str:
     words = "".join(f"<p>{escape(sentence)}</p>" for sentence in rule["words"])
     if "expected" not in rule or not totals["rows"]:
         return words
-    found, expected = (100 * count / totals["rows"] for count in (totals["corrupted_rows"], rule["expected"]))
-    done = "repaired" if summary["repaired"] else "corrupted"
+    n_rows, n_corrupted, expected = totals["rows"], totals["corrupted_rows"], rule["expected"]
     mistakes = "expected among them by mistake" if rule["name"] == "fdr" else "expected by mistake if all were clean"
-    label = f"{totals['corrupted_rows']:,} of {totals['rows']:,} rows {done}; about {rule['expected']:,.1f} {mistakes}"
+    done = "repaired" if summary["repaired"] else "corrupted"
+    label = f"{n_corrupted:,} of {n_rows:,} rows {done}; about {expected:,.1f} {mistakes}"
+    bars = (("all", "unchanged", n_rows), ("corrupted", done, n_corrupted), ("mistakes", mistakes, expected))
+    drawn = [f"<rect class='{name}' width='{100 * count / n_rows:.3f}' height='5'/>" for name, _, count in bars]
+    key = [f"<span class='item'><i class='swatch {name}'></i>{word}</span>" for name, word, _ in reversed(bars)]
     return (
         f"<svg class='gauge' viewBox='0 0 100 5' preserveAspectRatio='none' role='img' aria-label='{label}'>"
-        "<rect class='all' width='100' height='5'/>"
-        f"<rect class='corrupted' width='{found:.3f}' height='5'/>"
-        f"<rect class='mistakes' width='{expected:.3f}' height='5'/></svg>"
-        f"<p class='key'><span class='item'><i class='swatch mistakes'></i>{mistakes}</span>"
-        f"<span class='item'><i class='swatch corrupted'></i>{done}</span>"
-        f"<span class='item'><i class='swatch all'></i>unchanged</span></p>{words}"
+        f"{''.join(drawn)}</svg><p class='key'>{''.join(key)}</p>{words}"
     )
 
 
-def _notes(notes: list[str], kind: str) -> str:
-    items = "".join(f"<li>{escape(note)}</li>" for note in notes)
-    return f"<ul class='{kind}'>{items}</ul>" if items else ""
+def _list(sentences: list[str], name: str) -> str:
+    items = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)
+    return f"<ul class='{name}'>{items}</ul>" if items else ""
 
 
-def _most_hit(summary: dict[str, Any]) -> str:
-    """Return the columns hit most; images show that as an image."""
-    top = summary["columns"]["most_hit"]
-    if not top or summary["grid"]:
-        return ""
-    ranked = _ranked([(one["name"], one["rows"], f"data-column='{escape(one['peak'])}'") for one in top], summary)
-    key = f"in how many rows a value was {_words(summary)['corrupted']}; adjacent columns hit together share a line"
-    return f"<h3>Columns hit most</h3><p class='key'>{key}</p>{ranked}"
+def _rankings(summary: Summary, corrupted: str) -> str:
+    """Return the kinds found most and the columns hit most; images show the latter as an image."""
+    kinds = [(name, one["rows"], f"data-kind='{name}'") for name, one in (summary["kinds"] or {}).items()]
+    kinds = sorted((line for line in kinds if line[1]), key=lambda line: -line[1])
+    top = [] if summary["grid"] else summary["columns"]["most_hit"]
+    columns = [(one["name"], one["rows"], f"data-column='{escape(one['peak'])}'") for one in top]
+    key = f"in how many rows a value was {corrupted}; adjacent columns hit together share a line"
+    n_rows = summary["totals"]["rows"]
+    of_kinds = _ranked("Kinds of corruption", "in how many rows each kind was found", kinds, n_rows)
+    return f"{of_kinds}\n{_ranked('Columns hit most', key, columns, n_rows)}"
 
 
-def _kinds(summary: dict[str, Any]) -> str:
-    counts = [(name, one["rows"]) for name, one in (summary["kinds"] or {}).items() if one["rows"]]
-    if not counts:
-        return ""
-    counts.sort(key=lambda one: -one[1])
-    ranked = _ranked([(name, rows, f"data-kind='{name}'") for name, rows in counts], summary)
-    return f"<h3>Kinds of corruption</h3><p class='key'>in how many rows each kind was found</p>{ranked}"
-
-
-def _ranked(lines: list[tuple[str, int, str]], summary: dict[str, Any]) -> str:
+def _ranked(title: str, key: str, lines: list[tuple[str, int, str]], n_rows: int) -> str:
     """Return a ranked list with bars; each name is a button by which the script filters the rows."""
-    most, n_rows = max(count for _, count, _ in lines), summary["totals"]["rows"]
     items = "".join(
         f"<li><button type='button' class='name' title='{escape(clip(name, 400))}' {data}>{escape(clip(name, 90))}"
         "</button><svg viewBox='0 0 100 10' preserveAspectRatio='none' aria-hidden='true'>"
-        f"<rect width='{100 * count / most:.1f}' height='10'/></svg>"
+        f"<rect width='{100 * count / lines[0][1]:.1f}' height='10'/></svg>"
         f"<span class='count'>{count:,} <small>{percent(count / n_rows)}</small></span></li>"
         for name, count, data in lines
     )
-    return f"<ol class='top'>{items}</ol>"
+    return f"<h3>{title}</h3><p class='key'>{key}</p><ol class='top'>{items}</ol>" if items else ""
 
 
-def _rows(summary: dict[str, Any]) -> str:
-    """Return the list of rows, unusual ones after the others; a long beginning that all names share is left out."""
-    listed = [*summary["rows"], *summary["unusual_rows"]]
-    shared = len(_shared_beginning([record["id"] for record in listed]))
-    return "\n".join(_option(index, record, summary, shared) for index, record in enumerate(listed))
-
-
-def _option(index: int, record: dict[str, Any], summary: dict[str, Any], shared: int) -> str:
-    parts = ["unusual, left alone"] if record["unusual"] else []
-    if record["n_corrupted"]:
-        parts.append(f"{record['n_corrupted']:,} {_words(summary)['corrupted']}")
-    if record["n_missing"]:
-        parts.append(f"{record['n_missing']:,} {'filled' if summary['repaired'] else 'missing'}")
-    return (
+def _rows(summary: Summary, n_shared: int) -> str:
+    """Return the list of rows, unusual ones after the others; the beginning that all names share is left out."""
+    return "\n".join(
         f"<li role='option' id='row-{record['row']}' data-index='{index}' aria-selected='false' tabindex='-1'>"
         f"<span class='thumb'></span><span class='name' title='{escape(clip(record['id'], 400))}'>"
-        f"{escape(clip_middle(record['id'][shared:], _LONGEST))}</span>"
-        f"<span class='what'>{', '.join(parts) or 'unchanged'}</span>"
-        f"{'' if summary['grid'] else row_strip(record, summary['totals']['columns'])}</li>"
+        f"{escape(clip(record['id'][n_shared:], 80, tail=41))}</span>"
+        f"<span class='what'>{row_words(record, repaired=summary['repaired'])}</span>{_row_strip(record, summary)}</li>"
+        for index, record in enumerate([*summary["rows"], *summary["unusual_rows"]])
     )
 
 
-def row_strip(record: dict[str, Any], n_columns: int) -> str:
-    """Draw where in the row something was found."""
+def _row_strip(record: dict[str, Any], summary: Summary) -> str:
+    """Draw where in the row something was found; nothing if rows are images."""
+    if summary["grid"]:
+        return ""
+    scale = 100 / summary["totals"]["columns"]
     marks = "".join(
-        f"<rect class='{kind}' x='{100 * run[0] / n_columns:.2f}' "
-        f"width='{max(100 * (run[1] - run[0]) / n_columns, 0.6):.2f}' height='6'/>"
+        f"<rect class='{kind}' x='{scale * run[0]:.2f}' width='{max(scale * (run[1] - run[0]), 0.6):.2f}' height='6'/>"
         for kind in ("missing", "corrupted")
         for run in record[kind][:200]
     )
     return f"<svg class='strip' viewBox='0 0 100 6' preserveAspectRatio='none' aria-hidden='true'>{marks}</svg>"
 
 
-def _shared_line(summary: dict[str, Any]) -> str:
-    beginning = _shared_beginning([record["id"] for record in [*summary["rows"], *summary["unusual_rows"]]])
-    return f"<p class='shared'>All from {escape(beginning.rstrip(', '))}</p>" if beginning else ""
-
-
 def _shared_beginning(names: list[str]) -> str:
-    """Return the folder or file that precedes all names, if it is long.
-
-    Examples
-    --------
-    >>> _shared_beginning(["rows/of/the/year/2024.csv, line 7", "rows/of/the/year/2024.csv, line 12"])
-    'rows/of/the/year/2024.csv, '
-    >>> _shared_beginning(["2024.csv, line 7", "2024.csv, line 12"])
-    ''
-    """
-    if len(names) < 2:
-        return ""
-    beginning = os.path.commonprefix(names)  # noqa: RUF071 - characters are wanted, names are not all paths
+    """Return the folder or file that precedes all names, if it has more than 20 characters."""
+    beginning = os.path.commonprefix(names) if len(names) > 1 else ""  # noqa: RUF071 - names are not all paths
     end = max(beginning.rfind(mark) + len(mark) if mark in beginning else 0 for mark in ("/", ", "))
-    return beginning[:end] if end > _LONGEST_SHARED else ""
+    return beginning[:end] if end > 20 else ""
+
+
+def notebook_html(summary: Summary) -> str:
+    """Return the summary as HTML that fits below a notebook's cell.
+
+    Parameters
+    ----------
+    summary : dict
+        From `treemend.report.SummaryBuilder`.
+    """
+    words = summary["warnings"] + (summary["rule"]["words"][:2] if summary["rule"] else [])
+    touched = [record for record in summary["rows"] if record["n_corrupted"] or record["n_missing"]]
+    lines = "".join(
+        f"<tr><td {_CELL}>{escape(clip(record['id'], 40))}</td>"
+        f"<td {_CELL}>{row_words(record, repaired=summary['repaired'])}</td>"
+        f"<td {_CELL}>{_row_strip(record, summary)}</td></tr>"
+        for record in [*touched[:8], *summary["unusual_rows"][:4]]
+    )
+    lines = lines.replace("class='strip'", "width='260' height='12' style='background:#8883;display:block'")
+    lines = lines.replace("class='corrupted'", "fill='#D55E00'").replace("class='missing'", "fill='#56B4E9'")
+    titles = "".join(f"<th {_CELL} scope='col'>{word}</th>" for word in ("row", "what", "where"))
+    table = f"<table style='border-collapse:collapse;margin:.6em 0'><tr>{titles}</tr>{lines}</table>" if lines else ""
+    top = [f"{escape(one['name'])} ({counted(one['rows'], 'row')})" for one in summary["columns"]["most_hit"][:5]]
+    most_hit = f"<div style='opacity:.75'>Hit most: {', '.join(top)}.</div>" if top else ""
+    return (
+        "<div style='max-width:52em;font:14px/1.5 system-ui,sans-serif'>"
+        f"<div style='font-size:1.2em;font-weight:600'>{escape(summary['headline'])}</div>"
+        f"<div style='opacity:.75'>{escape(' '.join(words))}</div>{table}{most_hit}</div>"
+    )

@@ -1,7 +1,6 @@
 """Sentences of the report: what was done, which rule decided and what it promises, why a row was declared."""
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,26 +8,21 @@ from numpy.typing import NDArray
 
 from treemend.report.findings import KINDS, Rule, Tree
 
-__all__ = [
-    "clip",
-    "clip_middle",
-    "counted",
-    "headline",
-    "name_run",
-    "percent",
-    "rule_summary",
-    "strongest_node",
-    "why",
-]
+__all__ = ["clip", "counted", "headline", "name_run", "percent", "row_words", "rule_summary", "strongest_node", "why"]
 
-_SENTENCES = {
+_RULES = {
+    "rate": "False-alarm rate {share}: on average at most that share of clean rows is changed.",
+    "fdr": "False discovery rate {share}: on average at most that share of the repaired rows was clean.",
+    "tau": "Threshold tau = {value:g}: a part of a row is anomalous if its score is at most this.",
+}
+_KINDS = {
     "noise": ("looks like noise", "look like noise", "given the rest of the row"),
     "foreign": ("does not fit the rest of the row", "do not fit the rest of the row", "as if taken from another row"),
     "shifted": ("is shifted", "are shifted together", "against what the rest of the row suggests"),
     "stuck": ("is stuck", "are stuck at one value", "which clean rows like this one do not show there"),
 }
-_MOST_RUNS = 3
-_LONGEST_NAME = 40
+_UNUSUAL = "The row is unusual as a whole, or too little of it is usual to tell what is wrong. It was left as it is."
+_MOST_RUNS, _LONGEST_NAME = 3, 40
 
 
 def counted(count: int, word: str) -> str:
@@ -41,17 +35,9 @@ def percent(share: float) -> str:
     return f"{100 * share:.3g} %"
 
 
-def clip(text: str, length: int) -> str:
-    """Return the text, its end left out if it is long."""
-    return text if len(text) <= length else text[: length - 1] + "…"
-
-
-def clip_middle(text: str, length: int) -> str:
-    """Return the text, its middle left out if it is long: a row's name ends with its number."""
-    if len(text) <= length:
-        return text
-    tail = (length + 1) // 2 + 1
-    return text[: length - 1 - tail] + "…" + text[-tail:]
+def clip(text: str, length: int, *, tail: int = 0) -> str:
+    """Return the text, shortened to `length` characters if it is longer: all but the last `tail` of its end go."""
+    return text if len(text) <= length else text[: length - 1 - tail] + "…" + text[len(text) - tail :]
 
 
 def name_run(first: str, last: str) -> str:
@@ -60,22 +46,32 @@ def name_run(first: str, last: str) -> str:
     return first if first == last else f"{first} to {last}"
 
 
+def _was(count: int) -> str:
+    return "was" if count == 1 else "were"
+
+
 def headline(totals: dict[str, int], *, repaired: bool) -> str:
     """Say in one sentence what was done, or only found."""
     if totals["rows"] == 0:
         return "There are no rows."
     rows, corrupted = counted(totals["rows"], "row"), totals["corrupted_rows"]
-    if corrupted == 0:
-        parts = [f"No corrupted values were found in {rows}"]
-    elif repaired:
-        parts = [f"{corrupted:,} of {rows} {'was' if corrupted == 1 else 'were'} repaired"]
-    else:
-        parts = [f"Corrupted values were found in {corrupted:,} of {rows}"]
+    parts = [f"No corrupted values were found in {rows}"]
+    if corrupted:
+        found = f"{corrupted:,} of {rows}"
+        parts = [f"{found} {_was(corrupted)} repaired" if repaired else f"Corrupted values were found in {found}"]
     if totals["unusual_rows"]:
         parts.append(f"{totals['unusual_rows']:,} flagged as unusual and left alone")
     if totals["missing_cells"]:
         parts.append(f"{counted(totals['missing_cells'], 'missing value')} {'filled' if repaired else 'seen'}")
     return ", ".join(parts) + "."
+
+
+def row_words(record: dict[str, Any], *, repaired: bool) -> str:
+    """Say in a few words what was done to a row, or only found in it."""
+    corrupted, missing = ("replaced", "filled") if repaired else ("found", "missing")
+    counts = {corrupted: record["n_corrupted"], missing: record["n_missing"]}
+    parts = [f"{count:,} {word}" for word, count in counts.items() if count]
+    return ", ".join(["unusual, left alone"] * record["unusual"] + parts) or "unchanged"
 
 
 def rule_summary(rule: Rule | None, n_rows: int, n_corrupted: int) -> dict[str, Any] | None:
@@ -87,118 +83,75 @@ def rule_summary(rule: Rule | None, n_rows: int, n_corrupted: int) -> dict[str, 
     if rule is None:
         return None
     rate = rule.reference_rate if rule.name == "tau" else rule.value
-    told: dict[str, Any] = {
-        "name": rule.name,
-        "value": rule.value,
-        "rate": rate,
-        "reference_rows": rule.n_reference,
-        "reference_rate": rule.reference_rate,
-        "powerless": rule.powerless,
-        "tau": rule.value if rule.name == "tau" else rule.tau,
-    }
-    words = [_decided_by(rule)]
+    told: dict[str, Any] = {"name": rule.name, "value": rule.value, "rate": rate, "reference_rows": rule.n_reference}
+    told |= {"reference_rate": rule.reference_rate, "powerless": rule.powerless}
+    told["tau"] = rule.value if rule.name == "tau" else rule.tau
+    words = [_RULES[rule.name].format(share=percent(rule.value), value=rule.value)]
+    reference = counted(rule.n_reference or 0, "reference row")
     if rule.powerless:
-        words.append(
-            f"{counted(rule.n_reference or 0, 'reference row')} are too few for this, so no row could be declared. "
-            "Give more clean rows or ask for a higher rate."
-        )
+        too_few = f"{reference} are too few for this, so no row could be declared."
+        words.append(f"{too_few} Give more clean rows or ask for a higher rate.")
     elif rule.name == "fdr":
-        told["expected"] = rule.value * n_corrupted
-        words.append(
-            f"{counted(n_corrupted, 'row')} {'was' if n_corrupted == 1 else 'were'} declared: expect "
-            f"{_about(told['expected'])} of them to be clean."
-        )
+        told["expected"] = expected = rule.value * n_corrupted
+        declared = f"{counted(n_corrupted, 'row')} {_was(n_corrupted)} declared"
+        words.append(f"{declared}: expect {_about(expected)} of them to be clean.")
     elif rate is not None:
-        told["expected"] = rate * n_rows
-        told["rarely_above"] = _rarely_above(n_rows, rate, rule.n_reference)
-        words.append(_compared(n_rows, n_corrupted, told["expected"], told["rarely_above"]))
-    if rule.n_reference is not None and rule.reference_rate is not None and rule.name != "fdr" and not rule.powerless:
-        words.append(
-            f"Measured on {counted(rule.n_reference, 'reference row')}, each judged without itself: "
-            f"{percent(rule.reference_rate)} of them are declared."
-        )
+        told["expected"] = expected = rate * n_rows
+        # All rows share one threshold, learnt from the reference: mean plus two deviations of a beta-binomial.
+        shared = 1 + (n_rows - 1) / (rule.n_reference + 2) if rule.n_reference else 1.0
+        told["rarely_above"] = bound = expected + 2 * math.sqrt(expected * (1 - rate) * shared)
+        if_clean = f"If all {counted(n_rows, 'row')} were clean, expect {_about(expected)} by mistake"
+        words.append(f"{if_clean}, rarely more than {math.ceil(bound):,}. {_found(n_corrupted, expected, bound)}")
+        if rule.n_reference is not None and rule.reference_rate is not None:
+            share = percent(rule.reference_rate)
+            words.append(f"Measured on {reference}, each judged without itself: {share} of them are declared.")
     return {name: value for name, value in told.items() if value is not None} | {"words": words}
-
-
-def _decided_by(rule: Rule) -> str:
-    if rule.name == "rate":
-        return f"False-alarm rate {percent(rule.value)}: on average at most that share of clean rows is changed."
-    if rule.name == "fdr":
-        return (
-            f"False discovery rate {percent(rule.value)}: on average at most that share of the repaired rows was clean."
-        )
-    return f"Threshold tau = {rule.value:g}: a part of a row is anomalous if its score is at most this."
 
 
 def _about(expected: float) -> str:
     return f"about {expected:,.0f}" if expected >= 1 else "fewer than one"
 
 
-def _rarely_above(n_rows: int, rate: float, n_reference: int | None) -> float:
-    """Return mean plus two deviations of a beta-binomial: all rows share one threshold learnt from the reference."""
-    shared = 1 + (n_rows - 1) / (n_reference + 2) if n_reference else 1.0
-    return rate * n_rows + 2 * math.sqrt(n_rows * rate * (1 - rate) * shared)
-
-
-def _compared(n_rows: int, n_corrupted: int, expected: float, rarely_above: float) -> str:
-    if_clean = (
-        f"If all {counted(n_rows, 'row')} were clean, expect {_about(expected)} by mistake, rarely more than "
-        f"{math.ceil(rarely_above):,}."
-    )
+def _found(n_corrupted: int, expected: float, rarely_above: float) -> str:
     if n_corrupted == 0:
-        return f"{if_clean} None was found."
+        return "None was found."
     if n_corrupted > rarely_above:
         more = max(1, round(n_corrupted - expected))
-        return f"{if_clean} {n_corrupted:,} were found: about {more:,} more than mistakes explain."
-    return (
-        f"{if_clean} {n_corrupted:,} {'was' if n_corrupted == 1 else 'were'} found, which mistakes alone could "
-        "explain: check each before you rely on it."
-    )
+        return f"{n_corrupted:,} were found: about {more:,} more than mistakes explain."
+    found = f"{n_corrupted:,} {_was(n_corrupted)} found"
+    return f"{found}, which mistakes alone could explain: check each before you rely on it."
 
 
-def why(parts: Sequence[tuple[str, str, int]], *, unusual: bool, p_value: float | None, n_reference: int | None) -> str:
+def why(parts: list[tuple[str, str, int]], *, unusual: bool, p_value: float | None, n_reference: int | None) -> str:
     """Say why a row was declared; `parts` are runs of columns: name, kind (empty if unknown) and number of cells."""
-    sentences = []
-    if unusual:
-        sentences.append("The row is unusual as a whole, or too little of it is usual to tell what is wrong.")
-        sentences.append("It was left as it is.")
+    sentences = [_UNUSUAL] if unusual else []
     for kind in KINDS:
-        own = [(name, size) for name, of_kind, size in parts if of_kind == kind]
-        if own:
-            n_cells = sum(size for _, size in own)
-            few = len(own) <= _MOST_RUNS
-            subject = _joined([name for name, _ in own]) if few else counted(n_cells, "value")
-            one, several, rest = _SENTENCES[kind]
+        names = [name for name, of_kind, _ in parts if of_kind == kind]
+        if names:
+            n_cells = sum(size for _, of_kind, size in parts if of_kind == kind)
+            joined = ", ".join([*names[:-2], " and ".join(names[-2:])])
+            one, several, rest = _KINDS[kind]
+            subject = joined if len(names) <= _MOST_RUNS else counted(n_cells, "value")
             sentences.append(f"{subject} {one if n_cells == 1 else several}, {rest}.")
     if p_value is not None and (sentences or parts):
         sentences.append(_evidence(p_value, n_reference))
     return " ".join(sentences)
 
 
-def _joined(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
 def _evidence(p_value: float, n_reference: int | None) -> str:
     if n_reference is None:
         return f"p-value {p_value:.2g}."
-    as_much = round(p_value * (n_reference + 1)) - 1
-    if as_much > 0:
-        rows = f"{as_much:,} of {counted(n_reference, 'reference row')}"
-        return f"{rows} {'shows' if as_much == 1 else 'show'} as much evidence (p-value {p_value:.2g})."
-    extrapolated = ", extrapolated" if p_value * (n_reference + 1) < 0.999 else ""
-    return (
-        f"None of {counted(n_reference, 'reference row')} shows as much evidence (p-value {p_value:.2g}{extrapolated})."
-    )
+    rank = p_value * (n_reference + 1)
+    as_much = round(rank) - 1
+    rows = f"{f'{as_much:,}' if as_much > 0 else 'None'} of {counted(n_reference, 'reference row')}"
+    extrapolated = ", extrapolated" if rank < 0.999 else ""
+    return f"{rows} {'show' if as_much > 1 else 'shows'} as much evidence (p-value {p_value:.2g}{extrapolated})."
 
 
 def strongest_node(
     scores: NDArray[np.float64], found: NDArray[np.bool_], tree: Tree, names: list[str], n_reference: int | None
 ) -> str:
-    """Name the node of the attribute tree with the lowest score, inside what was found where possible.
-
-    `found` and `names` are in layout order.
-    """
+    """Name the tree's node with the lowest score, inside `found` where possible; that and `names` in layout order."""
     if not np.isfinite(scores).any():
         return ""
     before = np.concatenate(([0], np.cumsum(found)))

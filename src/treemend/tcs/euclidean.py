@@ -1,7 +1,8 @@
 """Float32 estimates of Euclidean distances at every node, for ``alpha = 1``: sums of squares up the tree.
 
-Reference rows stand side by side in blocks of `LANES`, columns in fours that do not cross the border of a leaf. Four rows
-go through each block together. Only minima are kept: of the 8 reference rows that make a *cell* (method, section 8).
+Reference rows stand side by side in blocks of `LANES`, columns in fours that do not cross the border of a leaf. Four
+rows go through each block together. Only minima are kept: of the 8 reference rows that make a *cell* (method,
+section 8).
 """
 
 import math
@@ -13,8 +14,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from treemend.tcs.exact import kth_smallest, n_folds, relative_errors, round_up, smallest_of_folds
-from treemend.tcs.label import count_in_cells, first_share
+from treemend.tcs.exact import kth_smallest, n_folds, smallest_of_folds
+from treemend.tcs.label import FEWEST, SHARE, count_cells, count_in_cells
 from treemend.tcs.tree import AttributeTree
 
 __all__ = ["EuclideanScan", "Fours", "build_fours"]
@@ -22,6 +23,12 @@ __all__ = ["EuclideanScan", "Fours", "build_fours"]
 LANES = 128
 CELLS = 16
 ROWS_IN_CELL = LANES // CELLS
+BY_NODE = 3.0
+"""Nodes in doubt are searched one by one as long as that costs this part of searching all (benchmarks/speed)."""
+
+MINIMA_TOGETHER = 300_000
+"""Rows are scanned before their minima are read up to this many minima, which stay in a cache (benchmarks/speed)."""
+
 PADDING = np.float32(1e16)
 """For rows that fill up the last block: farther than any other."""
 
@@ -106,30 +113,32 @@ class EuclideanScan:
         padded = np.zeros((n_blocks * LANES, 4 * n_fours))
         padded[n_rows:] = PADDING
         padded[:n_rows, fours.place] = reference
-        cells = padded.reshape(n_blocks, ROWS_IN_CELL, CELLS, n_fours, 4).transpose(0, 2, 3, 4, 1)
-        cells = np.ascontiguousarray(cells).reshape(n_blocks * CELLS, n_fours, 4 * ROWS_IN_CELL)
+        by_cell = padded.reshape(n_blocks, ROWS_IN_CELL, CELLS, n_fours, 4).transpose(0, 2, 3, 4, 1)
+        cells = np.ascontiguousarray(by_cell).reshape(n_blocks * CELLS, n_fours, 4 * ROWS_IN_CELL)
         padded[:n_rows, fours.place] -= centre
-        blocks = padded.astype(np.float32).reshape(n_blocks, LANES, n_fours, 4).transpose(0, 2, 3, 1)
-        blocks = np.ascontiguousarray(blocks).reshape(n_blocks, n_fours, 4 * LANES)
+        by_four = padded.astype(np.float32).reshape(n_blocks, LANES, n_fours, 4).transpose(0, 2, 3, 1)
+        blocks = np.ascontiguousarray(by_four).reshape(n_blocks, n_fours, 4 * LANES)
         return cls(centre, tree, fours, blocks, cells)
 
     def radii(
-        self, rows: NDArray[np.float64], left_out: NDArray[np.int64], n_neighbors: int, errors: NDArray[np.float64]
+        self,
+        rows: NDArray[np.float64],
+        left_out: NDArray[np.int64],
+        n_neighbors: int,
+        relative: NDArray[np.float64],
+        errors: NDArray[np.float64],
     ) -> NDArray[np.float64]:
-        """Return exact K-th radii, rows x nodes; ``errors`` of estimates are also rows x nodes."""
-        tree, fours, n_blocks = self.tree, self.fours, len(self.blocks)
-        radii = np.empty(errors.shape)
-        folded = np.zeros((n_folds(n_blocks, CELLS, n_neighbors), CELLS, round_up(tree.n_nodes)), dtype=np.float32)
-        for part, exact, minima in self._minima(rows, n_blocks):
+        """Return exact K-th radii, rows x nodes; the root of an estimate may be wrong by both kinds of errors."""
+        fours, radii = self.fours, np.empty(errors.shape)
+        for part, exact, minima in self._minima(rows, self.blocks):
             euclidean_radii(
                 minima,
-                folded,
                 self.cells,
                 exact,
                 left_out[part],
                 fours.begin,
                 fours.end,
-                relative_errors(tree),
+                relative,
                 errors[part],
                 n_neighbors,
                 np.empty(ROWS_IN_CELL),
@@ -142,42 +151,61 @@ class EuclideanScan:
         rows: NDArray[np.float64],
         n_neighbors: int,
         inner: NDArray[np.float32],
-        outer: NDArray[np.float32],  # noqa: ARG002 - as for RankedScan, and doubts are measured at once here
+        outer: NDArray[np.float32],
         squares: NDArray[np.float64],
     ) -> NDArray[np.bool_]:
         """Return whether fewer than K reference rows are within the limits, rows x nodes; see `label`."""
-        labels = np.empty(inner.shape, dtype=np.bool_)
-        n_blocks = min(first_share(len(self.cells) * ROWS_IN_CELL, LANES), len(self.blocks))
-        for part, exact, minima in self._minima(rows, n_blocks):
+        fours, n_blocks = self.fours, len(self.blocks)
+        counts = np.zeros(inner.shape, dtype=np.int64)
+        width = self.tree.stop - self.tree.start
+
+        def add_cells(at: NDArray[np.intp], blocks: NDArray[np.float32]) -> None:
+            for part, _, minima in self._minima(rows[at], blocks):
+                found = counts[at[part]]
+                count_cells(minima, inner[at[part]], found)
+                counts[at[part]] = found
+
+        def count(at: NDArray[np.intp], exact: NDArray[np.float64], minima: NDArray[np.float32]) -> None:
+            found, sums = counts[at], np.empty(ROWS_IN_CELL)
             count_in_cells(
-                minima,
-                self.cells,
-                exact,
-                self.fours.begin,
-                self.fours.end,
-                inner[part],
-                squares,
-                n_neighbors,
-                np.empty(ROWS_IN_CELL),
-                labels[part],
+                minima, self.cells, exact, fours.begin, fours.end, outer[at], squares, n_neighbors, sums, found
             )
-        return labels
+            counts[at] = found
+
+        n_first = -(-max(FEWEST, n_blocks * LANES // SHARE) // LANES)
+        many = np.arange(len(rows))
+        for blocks in (self.blocks[:n_first], self.blocks[n_first : 3 * n_first]):
+            add_cells(many, blocks)
+            by_node = (counts[many] < n_neighbors) @ (1.5 * width + 25) < BY_NODE * width[0]
+            few, many = many[by_node], many[~by_node]
+            nothing = np.empty((len(few), 0, len(width), CELLS), dtype=np.float32)
+            count(few, self._in_fours(rows[few]), nothing)
+        for part, exact, minima in self._minima(rows[many], self.blocks):
+            counts[many[part]] = 0
+            found = counts[many[part]]
+            count_cells(minima, inner[many[part]], found)
+            counts[many[part]] = found
+            count(many[part], exact, minima)
+        return counts < n_neighbors
 
     def _minima(
-        self, rows: NDArray[np.float64], n_blocks: int
+        self, rows: NDArray[np.float64], blocks: NDArray[np.float32]
     ) -> Iterator[tuple[slice, NDArray[np.float64], NDArray[np.float32]]]:
-        """Yield four rows at a time, with columns in fours, and the smallest estimates of the first blocks' cells."""
+        """Yield some rows at a time, with columns in fours, and the smallest estimates of the blocks' cells."""
         fours = self.fours
         exact, centred = (self._in_fours(values) for values in (rows, rows - self.centre))
-        together = centred.reshape(len(centred) // 4, 4, -1, 4).transpose(0, 2, 1, 3).astype(np.float32)
-        together = np.ascontiguousarray(together).reshape(len(together), -1, 16)
+        n_fours = int(fours.end[0])
+        by_quartet = centred.astype(np.float32).reshape(-1, 4, n_fours, 4).transpose(0, 2, 1, 3)
+        together = np.ascontiguousarray(by_quartet).reshape(-1, n_fours, 16)
         sums = np.zeros((int(fours.slot.max()) + 1, 4 * LANES), dtype=np.float32)
-        minima = np.empty((4, n_blocks, self.tree.n_nodes, CELLS), dtype=np.float32)
-        for number, four_rows in enumerate(together):
-            part = slice(4 * number, min(4 * number + 4, len(rows)))
+        minima_of_four = 4 * max(1, len(blocks)) * self.tree.n_nodes * CELLS
+        quartets = max(1, min(MINIMA_TOGETHER // minima_of_four, len(together)))
+        minima = np.empty((4 * quartets, len(blocks), self.tree.n_nodes, CELLS), dtype=np.float32)
+        for first in range(0, len(together), quartets):
+            part = slice(4 * first, min(4 * (first + quartets), len(rows)))
             euclidean_minima(
-                self.blocks[:n_blocks],
-                four_rows,
+                blocks,
+                together[first : first + quartets],
                 fours.order,
                 fours.slot,
                 fours.begin,
@@ -211,54 +239,54 @@ def euclidean_minima(
     sums: NDArray[np.float32],
     minima: NDArray[np.float32],
 ) -> None:
-    """Write the smallest estimates of cells to ``minima``, 4 rows x blocks x nodes x CELLS.
+    """Write the smallest estimates of cells to ``minima``, rows x blocks x nodes x CELLS.
 
-    ``rows`` holds for each four of columns the values of the first row, of the second, and so on. ``lanes`` and
-    ``n_cells`` are `LANES` and `CELLS`, as numbers that the compiler does not know: loops of unknown length it
-    vectorises, short ones it unrolls.
+    ``rows`` holds for each four rows and four columns the values of the first row, of the second, and so on.
+    ``lanes`` and ``n_cells`` are `LANES` and `CELLS`, as numbers that the compiler does not know: loops of unknown
+    length it vectorises, short ones it unrolls.
     """
-    for block in range(len(blocks)):
+    for step in range(len(rows) * len(blocks)):
+        quartet, block = step // len(blocks), step % len(blocks)
         for node in order:
             s = slot[node]
             first = begin[node]
             if left[node] >= 0:
                 first = end[node]
                 below = slot[left[node]]
-                for l in range(4 * lanes):
-                    sums[s, l] = sums[below, l] + sums[below + 1, l]
+                for i in range(4 * lanes):
+                    sums[s, i] = sums[below, i] + sums[below + 1, i]
             for u in range(first, end[node]):
-                a0, a1, a2, a3 = rows[u, 0], rows[u, 1], rows[u, 2], rows[u, 3]
-                b0, b1, b2, b3 = rows[u, 4], rows[u, 5], rows[u, 6], rows[u, 7]
-                c0, c1, c2, c3 = rows[u, 8], rows[u, 9], rows[u, 10], rows[u, 11]
-                d0, d1, d2, d3 = rows[u, 12], rows[u, 13], rows[u, 14], rows[u, 15]
+                a0, a1, a2, a3 = rows[quartet, u, 0], rows[quartet, u, 1], rows[quartet, u, 2], rows[quartet, u, 3]
+                b0, b1, b2, b3 = rows[quartet, u, 4], rows[quartet, u, 5], rows[quartet, u, 6], rows[quartet, u, 7]
+                c0, c1, c2, c3 = rows[quartet, u, 8], rows[quartet, u, 9], rows[quartet, u, 10], rows[quartet, u, 11]
+                d0, d1, d2, d3 = rows[quartet, u, 12], rows[quartet, u, 13], rows[quartet, u, 14], rows[quartet, u, 15]
                 before = np.float32(u > first)
-                for l in range(lanes):
-                    r0 = blocks[block, u, l]
-                    r1 = blocks[block, u, LANES + l]
-                    r2 = blocks[block, u, 2 * LANES + l]
-                    r3 = blocks[block, u, 3 * LANES + l]
+                for i in range(lanes):
+                    r0 = blocks[block, u, i]
+                    r1 = blocks[block, u, LANES + i]
+                    r2 = blocks[block, u, 2 * LANES + i]
+                    r3 = blocks[block, u, 3 * LANES + i]
                     a = (r0 - a0) ** 2 + (r1 - a1) ** 2 + (r2 - a2) ** 2 + (r3 - a3) ** 2
                     b = (r0 - b0) ** 2 + (r1 - b1) ** 2 + (r2 - b2) ** 2 + (r3 - b3) ** 2
                     c = (r0 - c0) ** 2 + (r1 - c1) ** 2 + (r2 - c2) ** 2 + (r3 - c3) ** 2
                     d = (r0 - d0) ** 2 + (r1 - d1) ** 2 + (r2 - d2) ** 2 + (r3 - d3) ** 2
-                    sums[s, l] = before * sums[s, l] + a
-                    sums[s, LANES + l] = before * sums[s, LANES + l] + b
-                    sums[s, 2 * LANES + l] = before * sums[s, 2 * LANES + l] + c
-                    sums[s, 3 * LANES + l] = before * sums[s, 3 * LANES + l] + d
+                    sums[s, i] = before * sums[s, i] + a
+                    sums[s, LANES + i] = before * sums[s, LANES + i] + b
+                    sums[s, 2 * LANES + i] = before * sums[s, 2 * LANES + i] + c
+                    sums[s, 3 * LANES + i] = before * sums[s, 3 * LANES + i] + d
             for r in range(4):
-                i = r * LANES
-                for l in range(n_cells):
-                    low = min(sums[s, i + l], sums[s, i + CELLS + l])
-                    low = min(low, min(sums[s, i + 2 * CELLS + l], sums[s, i + 3 * CELLS + l]))
-                    low = min(low, min(sums[s, i + 4 * CELLS + l], sums[s, i + 5 * CELLS + l]))
-                    low = min(low, min(sums[s, i + 6 * CELLS + l], sums[s, i + 7 * CELLS + l]))
-                    minima[r, block, node, l] = low
+                j = r * LANES
+                for i in range(n_cells):
+                    low = min(sums[s, j + i], sums[s, j + CELLS + i])
+                    low = min(low, sums[s, j + 2 * CELLS + i], sums[s, j + 3 * CELLS + i])
+                    low = min(low, sums[s, j + 4 * CELLS + i], sums[s, j + 5 * CELLS + i])
+                    low = min(low, sums[s, j + 6 * CELLS + i], sums[s, j + 7 * CELLS + i])
+                    minima[4 * quartet + r, block, node, i] = low
 
 
 @njit(cache=True, nogil=True)
 def euclidean_radii(
     minima: NDArray[np.float32],
-    folded: NDArray[np.float32],
     cells: NDArray[np.float64],
     rows: NDArray[np.float64],
     left_out: NDArray[np.int64],
@@ -272,13 +300,13 @@ def euclidean_radii(
 ) -> None:
     """Fill ``radii``, rows x nodes, with exact K-th radii.
 
-    ``rows`` and ``cells`` have their columns in fours. ``folded``, folds x CELLS x nodes, and ``squares``, ROWS_IN_CELL,
-    are scratch.
+    ``rows`` and ``cells`` have their columns in fours. ``squares``, ROWS_IN_CELL, is scratch.
     """
     _, n_blocks, n_nodes, n_lanes = minima.shape
-    folds = len(folded)
-    smallest = np.empty((n_neighbors + 1, folded.shape[2]), dtype=np.float32)
-    listed = np.empty(folds * n_lanes + 1, dtype=np.int64)
+    folds = n_folds(n_blocks, n_lanes, n_neighbors)
+    folded = np.empty((folds, n_nodes * n_lanes), dtype=np.float32)
+    smallest = np.empty((n_neighbors + 1, (n_nodes + 63) // 64 * 64), dtype=np.float32)
+    listed, lanes_listed = np.empty(folds * n_lanes + 1, dtype=np.int64), np.empty(folds * n_lanes + 1, dtype=np.int64)
     opened = np.empty(n_blocks * n_lanes + 1, dtype=np.int64)
     found = np.empty(n_blocks * n_lanes * ROWS_IN_CELL + 1)
     nearest = np.empty(n_neighbors)
@@ -286,7 +314,7 @@ def euclidean_radii(
         own = left_out[r]
         own_cell, own_place = own // LANES * CELLS + own % CELLS, own % LANES // CELLS
         rank = n_neighbors + (own >= 0)
-        smallest_of_folds(minima[r], folded, smallest, rank)
+        smallest_of_folds(minima[r].reshape(n_blocks, n_nodes * n_lanes), n_lanes, folded, smallest, rank)
         for node in range(n_nodes):
             far, near = 1 + relative[node], 1 - relative[node]
             error = absolute[r, node]
@@ -296,18 +324,19 @@ def euclidean_radii(
             n_listed = 0
             for fold in range(folds):
                 for lane in range(n_lanes):
-                    listed[n_listed] = fold * n_lanes + lane
-                    n_listed += folded[fold, lane, node] <= bound
+                    listed[n_listed], lanes_listed[n_listed] = fold, lane
+                    n_listed += folded[fold, node * n_lanes + lane] <= bound
             n_opened = 0
             for k in range(n_listed):
-                lane = listed[k] % n_lanes
-                for block in range(listed[k] // n_lanes, n_blocks, folds):
+                lane = lanes_listed[k]
+                for block in range(listed[k], n_blocks, folds):
                     opened[n_opened] = block * n_lanes + lane
                     n_opened += minima[r, block, node, lane] <= bound
             count = 0
             for k in range(n_opened):
                 cell = opened[k]
-                squares[:] = 0
+                for i in range(len(squares)):
+                    squares[i] = 0
                 for u in range(begin[node], end[node]):
                     x0, x1, x2, x3 = rows[r, 4 * u], rows[r, 4 * u + 1], rows[r, 4 * u + 2], rows[r, 4 * u + 3]
                     for i in range(len(squares)):

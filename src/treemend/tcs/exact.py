@@ -10,48 +10,18 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from treemend.tcs.tree import AttributeTree
-
-__all__ = [
-    "kth_smallest",
-    "n_folds",
-    "n_kept",
-    "nearest_at_node",
-    "relative_errors",
-    "round_up",
-    "smallest_of_folds",
-    "squared_distance",
-]
+__all__ = ["kth_smallest", "n_folds", "nearest_at_node", "smallest_of_folds", "squared_distance"]
 
 
-def n_kept(width: int, alpha: float) -> int:
-    """Return how many of ``width`` squared differences count.
-
-    Examples
-    --------
-    >>> n_kept(10, 0.7), n_kept(3, 0.1)
-    (7, 1)
-    """
-    return max(1, math.floor(alpha * width + 1e-9))
-
-
-def relative_errors(tree: AttributeTree) -> NDArray[np.float64]:
-    """Bound the relative error of the root of a float32 sum of squares, one a node: half a rounding for each term."""
-    return np.asarray(0.6 * 2.0**-24 * (tree.stop - tree.start + 8))
-
-
+@njit(cache=True, nogil=True)
 def n_folds(n_blocks: int, n_lanes: int, n_neighbors: int) -> int:
     """Return how many folds to take minima over.
 
     Few make the search for the K-th smallest short, many make what is read of each fold short; there must be clearly
     more minima than neighbours for a tight bound (benchmarks/speed).
     """
-    return min(n_blocks, max(math.isqrt(n_blocks) * 16 // n_lanes, -(-2 * (n_neighbors + 1) // n_lanes)))
-
-
-def round_up(n_nodes: int) -> int:
-    """Return a multiple of 64 for loops over nodes: a compiler that takes 64 at a time leaves no rest."""
-    return -(-n_nodes // 64) * 64
+    shortest = int(math.sqrt(n_blocks)) * 16 // n_lanes
+    return min(n_blocks, max(shortest, (2 * n_neighbors + 1) // n_lanes + 1))
 
 
 @njit(cache=True, nogil=True)
@@ -83,7 +53,7 @@ def kth_smallest(values: NDArray[np.float64], count: int, k: int, scratch: NDArr
                 scratch[place] = scratch[place - 1]
                 place -= 1
             scratch[place] = value
-    return scratch[k - 1]
+    return float(scratch[k - 1])
 
 
 @njit(cache=True, nogil=True)
@@ -147,41 +117,35 @@ def nearest_at_node(
 
 @njit(cache=True, nogil=True, fastmath={"nnan"})
 def smallest_of_folds(
-    cells: NDArray[np.float32], folded: NDArray[np.float32], smallest: NDArray[np.float32], rank: int
+    cells: NDArray[np.float32], n_lanes: int, folded: NDArray[np.float32], smallest: NDArray[np.float32], rank: int
 ) -> None:
     """Fill ``smallest``, ranks x nodes, with the smallest minima of folds at every node, ascending.
 
     Parameters
     ----------
-    cells : ndarray, blocks x nodes x lanes
+    cells : ndarray, blocks x (nodes x lanes)
         Estimates, or the smallest of several.
-    folded : ndarray, folds x lanes x nodes
-        Minima over every ``folds``-th block. Folds are disjoint sets of rows, so the K-th smallest of their minima is
-        not below the K-th smallest estimate. There may be more nodes than in ``cells``, so that loops over them have a
-        round number of turns.
+    folded : ndarray, folds x (nodes x lanes)
+        Filled with minima over every ``folds``-th block. Folds are disjoint sets of rows, so the K-th smallest of their
+        minima is not below the K-th smallest estimate.
+    smallest : ndarray
+        With a multiple of 64 nodes, so that loops over them leave no rest.
     rank : int
         How many.
     """
-    folds, n_lanes, n_columns = folded.shape
-    n_blocks, n_nodes, _ = cells.shape
-    turned = np.empty((n_nodes, n_lanes), dtype=np.float32)
-    for fold in range(folds):
-        for node in range(n_nodes):
-            for lane in range(n_lanes):
-                turned[node, lane] = cells[fold, node, lane]
-        for block in range(fold + folds, n_blocks, folds):
-            for node in range(n_nodes):
-                for lane in range(n_lanes):
-                    turned[node, lane] = min(turned[node, lane], cells[block, node, lane])
-        for node in range(n_nodes):
-            for lane in range(n_lanes):
-                folded[fold, lane, node] = turned[node, lane]
+    folds, length = folded.shape
+    n_columns = smallest.shape[1]
+    passed_on = np.zeros(n_columns, dtype=np.float32)
     smallest[:rank] = np.inf
-    passed_on = np.empty(n_columns, dtype=np.float32)
     for fold in range(folds):
+        for k in range(length):
+            folded[fold, k] = cells[fold, k]
+        for block in range(fold + folds, len(cells), folds):
+            for k in range(length):
+                folded[fold, k] = min(folded[fold, k], cells[block, k])
         for lane in range(n_lanes):
-            for node in range(n_columns):
-                passed_on[node] = folded[fold, lane, node]
+            for node in range(length // n_lanes):
+                passed_on[node] = folded[fold, node * n_lanes + lane]
             for k in range(rank):
                 for node in range(n_columns):
                     value, low = passed_on[node], smallest[k, node]

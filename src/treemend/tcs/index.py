@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treemend.tcs.euclidean import EuclideanScan
-from treemend.tcs.exact import n_kept, nearest_at_node, relative_errors
-from treemend.tcs.label import largest_squares
+from treemend.tcs.exact import nearest_at_node
 from treemend.tcs.observed import nearest_observed
-from treemend.tcs.ranked import RankedScan
+from treemend.tcs.ranked import RankedScan, n_kept
 from treemend.tcs.tree import AttributeTree
 from treemend.threads import for_chunks
 
@@ -53,7 +52,7 @@ class NodeIndex:
     spread : ndarray, one a node
         No row of ``reference`` is farther from ``centre`` over the node's columns.
     grid : float
-        All of ``reference - centre`` are multiples of this power of two, few enough for exact float32; 0 if there is none.
+        All of ``reference - centre`` are multiples of this power of two, and small ones; 0 if there is none.
     scan : EuclideanScan or RankedScan
         The rows in the form in which they are compared.
     """
@@ -122,12 +121,12 @@ class NodeIndex:
             Number of threads.
         """
         scaled, own = self._scaled(rows), _own_numbers(rows, left_out)
-        radii = np.empty((len(rows), self.tree.n_nodes))
+        radii, relative = np.empty((len(rows), self.tree.n_nodes)), self._relative_errors()
         complete = np.flatnonzero(~np.isnan(rows).any(axis=1))
 
         def task(part: slice) -> None:
             at = complete[part]
-            radii[at] = self.scan.radii(scaled[at], own[at], n_neighbors, self._errors(scaled[at]))
+            radii[at] = self.scan.radii(scaled[at], own[at], n_neighbors, relative, self._errors(scaled[at]))
 
         for_chunks(task, len(complete), self._work(), n_jobs)
         for row in np.flatnonzero(np.isnan(rows).any(axis=1)):
@@ -135,17 +134,22 @@ class NodeIndex:
                 radii[row, node] = self._nearest(scaled[[row]], own[[row]], node, n_neighbors)[0][0, -1]
         return np.ldexp(radii, self.exponent)
 
+    def _relative_errors(self) -> NDArray[np.float64]:
+        """Bound the relative errors of the roots of estimates, one a node: half a rounding for each term, and some."""
+        return np.asarray(0.6 * _ROUNDING * (self.tree.stop - self.tree.start + 8))
+
     def _errors(self, scaled: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Bound how far the roots of estimates are from distances, beside a relative error, rows x nodes.
+        """Bound how far the roots of estimates are from distances beside the relative errors, rows x nodes.
 
         0 where all values are such multiples of a power of two that float32 arithmetic is exact.
         """
         centred, width = scaled - self.centre, self.tree.stop - self.tree.start
         norms = np.sqrt(_node_sums(centred**2, self.tree))
-        errors = 1.01 * _ROUNDING * (norms + self.spread) + _UNDERFLOW * np.sqrt(width)
+        errors: NDArray[np.float64] = 1.01 * _ROUNDING * (norms + self.spread) + _UNDERFLOW * np.sqrt(width)
         if self.grid > 0:
             largest = np.abs(self.spread[0] / self.grid)
-            on_grid = (centred % self.grid == 0) & (np.abs(centred) <= largest * self.grid)
+            units = centred / self.grid
+            on_grid = (units == np.rint(units)) & (np.abs(units) <= largest)
             exact = (_node_sums(~on_grid, self.tree) == 0) & (self.kept * (2 * largest) ** 2 <= 1 / _ROUNDING)
             errors[exact] = 0
         return errors
@@ -174,10 +178,10 @@ class NodeIndex:
         """
         labels = np.empty((len(rows), self.tree.n_nodes), dtype=np.bool_)
         scaled, within = self._scaled(rows), np.ldexp(limits, -self.exponent)
-        squares = largest_squares(within)
+        squares = _largest_squares(within)
         missing = np.isnan(rows).any(axis=1)
         complete = np.flatnonzero(~missing)
-        relative = relative_errors(self.tree)
+        relative = self._relative_errors()
 
         def task(part: slice) -> None:
             at = complete[part]
@@ -187,7 +191,7 @@ class NodeIndex:
             inner, outer = (_rounded_down(np.where(errors == 0, squares, bound)) for bound in (sure, possible))
             labels[at] = self.scan.labels(scaled[at], n_neighbors, inner, outer, squares)
 
-        for_chunks(task, len(complete), self._work(), n_jobs)
+        for_chunks(task, len(complete), self._work() // 4, n_jobs, largest=256)
         labels[missing] = self.radii(rows[missing], n_neighbors, n_jobs=n_jobs) > limits
         return labels
 
@@ -226,19 +230,37 @@ class NodeIndex:
     def _nearest(
         self, scaled: NDArray[np.float64], own: NDArray[np.int64], node: int, n_neighbors: int
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        start, stop = int(self.tree.start[node]), int(self.tree.stop[node])
+        start, stop, kept = int(self.tree.start[node]), int(self.tree.stop[node]), self.kept[node]
         distances = np.empty((len(scaled), n_neighbors))
         numbers = np.empty((len(scaled), n_neighbors), dtype=np.int64)
-        nearest_at_node(self.reference, scaled, own, start, stop, self.kept[node], distances, numbers)
-        for row in np.flatnonzero(np.isnan(scaled[:, start:stop]).any(axis=1)):
+        missing = np.isnan(scaled[:, start:stop]).any(axis=1)
+        for row in np.flatnonzero(missing):
             distances[row], numbers[row] = nearest_observed(
                 self.reference, scaled[row], own[row], start, stop, self.alpha, n_neighbors
             )
+        complete = np.flatnonzero(~missing)
+        if isinstance(self.scan, EuclideanScan):
+            found = distances[complete], numbers[complete]
+            nearest_at_node(self.reference, scaled[complete], own[complete], start, stop, kept, *found)
+            distances[complete], numbers[complete] = found
+            return distances, numbers
+        # Columns outside of the node do not matter, and may be missing.
+        rows = np.tile(self.centre, (len(complete), 1))
+        rows[:, start:stop] = scaled[complete, start:stop]
+        errors, relative = self._errors(rows)[:, node], self._relative_errors()[node]
+        candidates = self.scan.candidates(rows, own[complete], node, n_neighbors, relative, errors)
+        for row, among in zip(complete, candidates, strict=True):
+            found, part = (distances[[row]], numbers[[row]]), self.reference[among, start:stop]
+            own_place = np.append(np.flatnonzero(among == own[row]), -1)
+            nearest_at_node(part, scaled[[row], start:stop], own_place, 0, stop - start, kept, *found)
+            distances[row], numbers[row] = found[0][0], among[found[1][0]]
         return distances, numbers
 
     def _scaled(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        half = self.exponent // 2
         with np.errstate(over="ignore", under="ignore"):
-            scaled = np.ldexp(rows, -self.exponent)
+            # Twice a power of two, since one may be out of range by itself.
+            scaled = rows * 2.0**-half * 2.0 ** (half - self.exponent)
         return np.clip(scaled, self.centre - _FARTHEST, self.centre + _FARTHEST)
 
     def _work(self) -> int:
@@ -267,6 +289,18 @@ def _rounded_down(values: NDArray[np.float64]) -> NDArray[np.float32]:
     with np.errstate(over="ignore"):
         rounded = values.astype(np.float32)
     return np.where(rounded > values, np.nextafter(rounded, np.float32(-np.inf)), rounded)
+
+
+def _largest_squares(limits: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the largest numbers whose roots do not exceed the limits; -1 where there is none."""
+    with np.errstate(over="ignore"):
+        squares = np.where(limits >= 0, limits * limits, -1.0)
+    for _ in range(4):
+        above = np.nextafter(squares, np.inf)
+        squares = np.where((limits >= 0) & (np.sqrt(np.abs(above)) <= limits), above, squares)
+        too_large = (limits >= 0) & (np.sqrt(np.abs(squares)) > limits)
+        squares = np.where(too_large, np.nextafter(squares, -np.inf), squares)
+    return squares
 
 
 def _own_numbers(rows: NDArray[np.float64], left_out: NDArray[np.int64] | None) -> NDArray[np.int64]:

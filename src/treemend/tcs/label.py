@@ -1,8 +1,8 @@
 """Labels without radii: a node is normal as soon as K reference rows are known to be within its limit.
 
 A *witness* is such a row. A share of the reference is searched for witnesses at all nodes at once, which is enough for
-most; the rest of the reference only at the nodes that are left, in exact arithmetic or by estimates with exact distances
-where these leave a doubt.
+most; the rest of the reference only at the nodes that are left, in exact arithmetic or by estimates, with exact
+distances where these leave a doubt.
 """
 
 import numpy as np
@@ -11,29 +11,12 @@ from numpy.typing import NDArray
 
 from treemend.tcs.exact import squared_distance
 
-__all__ = ["count_in_cells", "count_witnesses", "first_share", "largest_squares"]
+__all__ = ["FEWEST", "SHARE", "count_cells", "count_in_cells", "count_witnesses"]
 
 SHARE = 16
 FEWEST = 128
-"""One reference row of SHARE is searched at all nodes, FEWEST at least: what all nodes cost against single ones that are left
-(benchmarks/speed)."""
-
-
-def first_share(n_rows: int, n_lanes: int) -> int:
-    """Return how many blocks are searched at all nodes."""
-    return -(-max(FEWEST, n_rows // SHARE) // n_lanes)
-
-
-def largest_squares(limits: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the largest numbers whose roots do not exceed the limits; -1 where there is none."""
-    with np.errstate(over="ignore"):
-        squares = np.where(limits >= 0, limits * limits, -1.0)
-    for _ in range(4):
-        above = np.nextafter(squares, np.inf)
-        squares = np.where((limits >= 0) & (np.sqrt(np.abs(above)) <= limits), above, squares)
-        too_large = (limits >= 0) & (np.sqrt(np.abs(squares)) > limits)
-        squares = np.where(too_large, np.nextafter(squares, -np.inf), squares)
-    return squares
+"""One reference row of SHARE is searched at all nodes first, FEWEST at least: trades what all nodes cost against what
+is left to single ones (benchmarks/speed)."""
 
 
 @njit(cache=True, nogil=True)
@@ -91,54 +74,62 @@ def count_witnesses(
 
 
 @njit(cache=True, nogil=True)
+def count_cells(minima: NDArray[np.float32], inner: NDArray[np.float32], counts: NDArray[np.int64]) -> None:
+    """Add to ``counts``, rows x nodes, the cells whose smallest estimate is up to ``inner``: a witness each."""
+    _, n_blocks, n_nodes, n_lanes = minima.shape
+    for r in range(len(counts)):
+        for node in range(n_nodes):
+            low, count = inner[r, node], 0
+            for block in range(n_blocks):
+                for lane in range(n_lanes):
+                    count += minima[r, block, node, lane] <= low
+            counts[r, node] += count
+
+
+@njit(cache=True, nogil=True)
 def count_in_cells(
     minima: NDArray[np.float32],
     cells: NDArray[np.float64],
     rows: NDArray[np.float64],
     begin: NDArray[np.int64],
     end: NDArray[np.int64],
-    inner: NDArray[np.float32],
+    outer: NDArray[np.float32],
     squares: NDArray[np.float64],
     n_neighbors: int,
     sums: NDArray[np.float64],
-    labels: NDArray[np.bool_],
+    counts: NDArray[np.int64],
 ) -> None:
-    """Fill ``labels``, rows x nodes: whether fewer than K reference rows are within the limits, all columns counting.
+    """Count witnesses exactly, up to K, where ``counts``, rows x nodes, are below K; all columns count.
 
     Parameters
     ----------
     minima : ndarray, rows x blocks x nodes x lanes
-        The smallest estimates of the first cells; one up to ``inner`` stands for at least one witness.
+        The smallest estimates of cells, which need not be opened if that is above ``outer``; no blocks if unknown.
     cells, rows, begin, end
         Reference and rows with columns in fours, and the nodes' fours.
     sums : ndarray, rows of a cell
         Scratch.
     """
     _, n_blocks, n_nodes, n_lanes = minima.shape
-    n_first, n_cells, n_sums = n_blocks * n_lanes, len(cells), len(sums)
-    for r in range(len(labels)):
+    n_sums = len(sums)
+    for r in range(len(counts)):
         for node in range(n_nodes):
-            low = inner[r, node]
-            known = 0
-            for block in range(n_blocks):
-                for lane in range(n_lanes):
-                    known += minima[r, block, node, lane] <= low
-            count = known
-            cell = n_first
-            while count < n_neighbors and cell < n_cells + n_first:
-                if cell == n_cells:
-                    # The first cells come last, and now row by row.
-                    count -= known
-                sums[:] = 0
-                for u in range(begin[node], end[node]):
-                    x0, x1, x2, x3 = rows[r, 4 * u], rows[r, 4 * u + 1], rows[r, 4 * u + 2], rows[r, 4 * u + 3]
+            count = counts[r, node]
+            cell = len(cells) if count >= n_neighbors else 0
+            count = 0 if cell == 0 else count
+            while count < n_neighbors and cell < len(cells):
+                if n_blocks == 0 or minima[r, cell // n_lanes, node, cell % n_lanes] <= outer[r, node]:
                     for i in range(n_sums):
-                        d0 = cells[cell % n_cells, u, i] - x0
-                        d1 = cells[cell % n_cells, u, n_sums + i] - x1
-                        d2 = cells[cell % n_cells, u, 2 * n_sums + i] - x2
-                        d3 = cells[cell % n_cells, u, 3 * n_sums + i] - x3
-                        sums[i] = sums[i] + d0 * d0 + d1 * d1 + d2 * d2 + d3 * d3
-                for i in range(n_sums):
-                    count += sums[i] <= squares[node]
+                        sums[i] = 0
+                    for u in range(begin[node], end[node]):
+                        x0, x1, x2, x3 = rows[r, 4 * u], rows[r, 4 * u + 1], rows[r, 4 * u + 2], rows[r, 4 * u + 3]
+                        for i in range(n_sums):
+                            d0 = cells[cell, u, i] - x0
+                            d1 = cells[cell, u, n_sums + i] - x1
+                            d2 = cells[cell, u, 2 * n_sums + i] - x2
+                            d3 = cells[cell, u, 3 * n_sums + i] - x3
+                            sums[i] = sums[i] + d0 * d0 + d1 * d1 + d2 * d2 + d3 * d3
+                    for i in range(n_sums):
+                        count += sums[i] <= squares[node]
                 cell += 1
-            labels[r, node] = count < n_neighbors
+            counts[r, node] = count

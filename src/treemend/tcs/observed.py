@@ -1,14 +1,15 @@
 """Distances of rows with missing values: over the observed columns, stretched to the width of the node.
 
-The published method knows no missing values. A distance over ``w'`` observed of ``w`` columns is multiplied by the root
-of ``m(w) / m(w')``, with ``m`` the number of differences that count, so that it can be compared with the reference rows'
-own distances. Where nothing of a node was observed, all rows are at distance 0.
+The published method knows no missing values. A distance over ``w'`` observed of ``w`` columns is multiplied by the
+root of ``m(w) / m(w')``, with ``m`` the number of differences that count, so that it can be compared with the reference
+rows' own distances. Where nothing of a node was observed, all rows are at distance 0.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
-from treemend.tcs.exact import n_kept, nearest_at_node
+from treemend.tcs.exact import nearest_at_node
+from treemend.tcs.ranked import n_kept
 
 __all__ = ["nearest_observed"]
 

@@ -1,0 +1,115 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.mender.naive_sets import density_of, random_density, shifted_density
+
+from treemend.mender.detector import row_evidence
+from treemend.mender.evidence import FOREIGN, NOISE, SHIFTED, patterns, prepare_scan, window_evidence
+from treemend.mender.layout import Layout
+from treemend.mender.learning import learn_detector
+from treemend.mender.windows import lay_cells, lay_windows
+
+
+@pytest.fixture(scope="module")
+def learnt():
+    rng = np.random.default_rng(0)
+    clean = np.cumsum(rng.normal(size=(150, 12)), axis=1)
+    return learn_detector(clean, Layout(np.arange(12)), 0, 1)[0], clean
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 10**6), st.integers(1, 3), st.integers(2, 7))
+def test_the_best_window_of_each_kind_is_that_of_the_formulas(seed, n_components, d):
+    rng = np.random.default_rng(seed)
+    density = random_density(rng, d, n_components)
+    rows, u = rng.normal(size=(3, d)), rng.uniform(0, 2, (3, d))
+    scan = prepare_scan(density, Layout(np.arange(d)))
+    found = window_evidence(scan, rows, u, 1)
+    every = np.ones(d, bool)
+    for i, row in enumerate(rows):
+        whole = density_of(density, row, every)
+        values = []
+        for v in range(len(scan.windows.size)):
+            inside = np.zeros(d, bool)
+            inside[scan.windows.cells(v)] = True
+            rest = density_of(density, row, ~inside) - whole
+            alone, moved = density_of(density, row, inside), shifted_density(density, row, inside) - whole
+            values.append((rest + u[i, inside].sum(), rest + alone, moved))
+        np.testing.assert_allclose(found.values[i], np.max(values, axis=0), atol=1e-7)
+        for kind, window in enumerate(found.window[i]):
+            assert values[window][kind] == pytest.approx(found.values[i, kind], abs=1e-7)
+        assert found.log_density[i] == pytest.approx(whole, abs=1e-8)
+        for j in range(d):
+            alone = density_of(density, row, np.arange(d) != j) - whole + u[i, j]
+            assert found.cells[i, j] == pytest.approx(alone, abs=1e-7)
+
+
+def test_missing_cells_are_marginalised():
+    rng = np.random.default_rng(3)
+    density = random_density(rng, 6, 2)
+    row, u = rng.normal(size=6), rng.uniform(0, 1, 6)
+    observed = np.array([True, False, True, True, False, True])
+    scan = prepare_scan(density, Layout(np.arange(6)), observed)
+    found = window_evidence(scan, row[None, observed], u[None, observed], 1)
+    assert found.log_density[0] == pytest.approx(density_of(density, row, observed), abs=1e-9)
+
+
+def test_patterns_cover_every_row_once():
+    rows = np.random.default_rng(0).normal(size=(40, 5))
+    rows[np.random.default_rng(1).random(rows.shape) < 0.3] = np.nan
+    numbers = []
+    for observed, members in patterns(rows):
+        assert (np.isnan(rows[members]) == ~observed).all()
+        numbers.extend(members)
+    assert sorted(numbers) == list(range(40))
+
+
+def test_runs_end_at_the_borders_of_groups():
+    groups = np.repeat([0, 1, 2], [3, 5, 4])
+    cells = lay_cells(Layout(np.arange(12), groups=groups))
+    windows = lay_windows(cells)
+    for v in range(len(windows.size)):
+        assert len(set(groups[windows.cells(v)])) == 1
+    assert list(np.flatnonzero(~cells.joined)) == [0, 3, 8]
+
+
+def test_windows_of_a_grid_are_squares():
+    windows = lay_windows(lay_cells(Layout(np.arange(64), grid=(8, 8, 1))))
+    for v in range(len(windows.size)):
+        line, column = np.divmod(windows.cells(v), 8)
+        assert len(line) == (np.ptp(line) + 1) * (np.ptp(column) + 1)
+        assert np.ptp(line) == np.ptp(column)
+
+
+def test_a_row_has_the_same_bits_in_any_company(learnt):
+    detector, clean = learnt
+    rng = np.random.default_rng(1)
+    values = clean[:70] + rng.normal(size=(70, 12)) * (rng.random((70, 12)) < 0.1)
+    values[rng.random(values.shape) < 0.05] = np.nan
+
+    def judged(part, n_jobs):
+        return row_evidence(detector, part, *detector.columns.to_rows(part), n_jobs)
+
+    together, threaded = judged(values, 1), judged(values, 2)
+    order = rng.permutation(70)
+    shuffled = judged(values[order], 1)
+    for field in ("values", "statistic", "windows", "stuck", "cells", "log_density"):
+        np.testing.assert_array_equal(getattr(together, field), getattr(threaded, field))
+        np.testing.assert_array_equal(getattr(together, field)[order], getattr(shuffled, field))
+    alone = judged(values[5:6], 1)
+    np.testing.assert_array_equal(alone.values[0], together.values[5])
+
+
+def test_kinds_of_evidence_answer_to_their_kind(learnt):
+    detector, clean = learnt
+    shifted = clean[:60].copy()
+    shifted[:, 4:8] += 6.0
+    swapped = clean[:60].copy()
+    swapped[:, 5:10] = clean[60:120, 5:10]
+    noisy = clean[:60].copy()
+    noisy[:, 5:10] = np.random.default_rng(0).uniform(clean.min(), clean.max(), (60, 5))
+    for rows, kind in ((shifted, SHIFTED), (swapped, FOREIGN), (noisy, NOISE)):
+        found = row_evidence(detector, rows, *detector.columns.to_rows(rows), 1)
+        ordinary = row_evidence(detector, clean[:60], *detector.columns.to_rows(clean[:60]), 1)
+        assert np.median(found.values[:, kind]) > np.quantile(ordinary.values[:, kind], 0.95)

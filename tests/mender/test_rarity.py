@@ -1,0 +1,63 @@
+import numpy as np
+import pytest
+from scipy.stats import f as fisher
+
+from treemend.mender.detector import clean_rests, find_sets, row_evidence
+from treemend.mender.layout import Layout
+from treemend.mender.learning import learn_detector
+from treemend.mender.rarity import Rarity, rest_scores
+
+
+@pytest.fixture(scope="module")
+def sensors():
+    rng = np.random.default_rng(0)
+    level = rng.uniform(15, 25, (400, 1))
+    clean = level + 0.3 * rng.normal(size=(400, 12))
+    return learn_detector(clean[:300], Layout(np.arange(12)), 0, 1)[0], clean[300:]
+
+
+def judged(detector, values):
+    rows, u = detector.columns.to_rows(values)
+    evidence = row_evidence(detector, values, rows, u, 1)
+    declared = detector.calibration.p_values(evidence.statistic) <= 0.05
+    return declared, find_sets(detector, rows, u, evidence, declared, 1)
+
+
+def test_rest_scores_are_log_survivals():
+    form, kept = np.array([3.0, 30.0]), np.array([4, 6])
+    np.testing.assert_allclose(rest_scores(form, kept, 6.0), np.log(fisher.sf(form / kept, kept, 6.0)))
+
+
+def test_conformal_p_values_of_rests():
+    rarity = Rarity(np.array([-3.0, -2.0, -2.0, -1.0]))
+    np.testing.assert_allclose(rarity.p_values(np.array([-4.0, -2.0, 0.0])), [0.2, 0.8, 1.0])
+
+
+def test_rows_that_are_rare_as_a_whole_are_left_alone(sensors):
+    detector, fresh = sensors
+    for amount in (-20.0, -6.0, 6.0, 30.0):
+        moved = fresh - fresh.mean(axis=1, keepdims=True) + 20 + amount
+        declared, found = judged(detector, moved)
+        assert found.mask.any(axis=1).mean() <= 0.02
+        np.testing.assert_array_equal(found.unusual, declared & ~found.mask.any(axis=1))
+
+
+def test_overwritten_stretches_are_still_repaired(sensors):
+    detector, fresh = sensors
+    values = fresh.copy()
+    values[:, 3:7] = np.random.default_rng(1).uniform(10, 30, (len(values), 4))
+    declared, found = judged(detector, values)
+    assert declared.mean() > 0.95
+    assert found.unusual.mean() < 0.05
+
+
+def test_the_rest_without_the_bad_cells_is_ordinary(sensors):
+    detector, fresh = sensors
+    values = fresh.copy()
+    values[:, 3:7] = 90.0
+    out = np.zeros(values.shape, bool)
+    out[:, 3:7] = True
+    scores = clean_rests(detector, detector.columns.to_rows(values)[0], out, 1)
+    with_them = clean_rests(detector, detector.columns.to_rows(values)[0], np.roll(out, 5, axis=1), 1)
+    assert (detector.rarity.p_values(scores) > 0.01).mean() > 0.95
+    assert (detector.rarity.p_values(with_them) <= 0.01).mean() > 0.95

@@ -1,0 +1,205 @@
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.mender.naive_sets import density_of, log_odds, random_density
+
+from treemend.mender.detector import find_sets, mixture_arrays, row_evidence, search_rows, set_rules
+from treemend.mender.evidence import NOISE, SINGLE, STUCK, prepare_scan
+from treemend.mender.layout import Layout
+from treemend.mender.learning import learn_detector
+from treemend.mender.prior import run_prior
+from treemend.mender.sets import count_runs, new_space
+from treemend.mender.swept import State, kept_density, prefix_gains, sweep, toggle_gains
+
+
+def state_of(density, row):
+    away = row - density.centre
+    r = np.einsum("kij,kj->ki", density.precision, away)
+    return State(
+        density.precision.copy(),
+        r,
+        np.einsum("kj,kj->k", r, away),
+        density.log_det.copy(),
+        density.log_weight.copy(),
+        np.zeros(len(row), bool),
+    )
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10**6), st.integers(1, 3), st.lists(st.integers(0, 5), min_size=1, max_size=9))
+def test_sweeps_gains_and_prefixes_are_densities_of_subsets(seed, n_components, toggles):
+    rng = np.random.default_rng(seed)
+    d = 6
+    density = random_density(rng, d, n_components)
+    row = rng.normal(size=d)
+    _, law = mixture_arrays(prepare_scan(density, Layout(np.arange(d))))
+    state, space = state_of(density, row), new_space(d)
+    for j in toggles:
+        sweep(state, j)
+    kept = ~state.out
+    now = density_of(density, row, kept)
+    assert kept_density(state, law, int(kept.sum())) == pytest.approx(now, abs=1e-6)
+    toggle_gains(state, law, int(kept.sum()), space.gains)
+    for j in range(d):
+        other = kept.copy()
+        other[j] = not other[j]
+        assert space.gains[j] == pytest.approx(density_of(density, row, other) - now, abs=1e-6)
+    for sign, cells in ((1, np.flatnonzero(kept)), (-1, np.flatnonzero(~kept))):
+        if len(cells) == 0:
+            continue
+        order = rng.permutation(cells)
+        space.order[: len(order)] = order
+        prefix_gains(state, law, int(kept.sum()), len(order), sign, space)
+        for m in range(len(order)):
+            other = kept.copy()
+            other[order[: m + 1]] = sign < 0
+            assert space.gains[m] == pytest.approx(density_of(density, row, other) - now, abs=1e-6)
+
+
+def naive_runs(labels):
+    return sum(labels[j] >= 0 and (j == 0 or labels[j - 1] < 0) for j in range(len(labels)))
+
+
+def test_the_prior_counts_sets_as_a_markov_chain_does():
+    d = 7
+    prior = run_prior(d)
+    draws = np.random.default_rng(0)
+    begin, leave = draws.beta(0.5, 5.0, 400_000), draws.beta(1.0, 0.5, 400_000)
+    for labels in ([1, 0, 0, 1, 1, 0, 0], [0, 1, 0, 0, 0, 0, 0]):
+        chance, before = np.ones(len(begin)), 0
+        for now in [*labels, 0]:
+            enter = begin if now else 1 - begin
+            stay = 1 - leave if now else leave
+            chance = chance * (stay if before else enter)
+            before = now
+        clean = ((1 - begin) ** (d + 1)).mean()
+        n, runs = sum(labels), naive_runs(np.array(labels) - 1)
+        assert prior[n, runs] == pytest.approx(np.log(chance.mean() / clean), abs=0.03)
+
+
+def searched(seed, n, d, n_components):
+    rng = np.random.default_rng(seed)
+    density = random_density(rng, d, n_components)
+    scan = prepare_scan(density, Layout(np.arange(d)))
+    rules = set_rules(scan, 3.0, np.zeros(5), 10, 3 * d)
+    rows = density.centre[0] + rng.multivariate_normal(np.zeros(d), density.covariance[0], n)
+    rows[:, 2:4] += 4 * rng.choice([-1, 1], (n, 2))
+    u = rng.uniform(-2, -1, (n, d))
+    starts = np.zeros((n, 4, d), np.int8)
+    starts[:, NOISE, 2] = 1
+    first = np.full((n, 5), -np.inf)
+    first[:, [NOISE, SINGLE]] = 0.0
+    return density, rules, rows, u, search_rows(scan, rules, rows, u, starts, first, 1)
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.integers(0, 10**6))
+def test_log_odds_are_those_of_the_formula(seed):
+    density, rules, rows, u, answers = searched(seed, 4, 7, 1)
+    for i in range(4):
+        labels = answers.labels[i]
+        n, runs = int((labels >= 0).sum()), naive_runs(labels)
+        assert (n, runs) == count_runs(labels, rules.joined, -1)
+        evidence = log_odds(density, rows[i], u[i], labels)
+        assert answers.evidence[i] == pytest.approx(evidence, abs=1e-6)
+        assert answers.odds[i] == pytest.approx(evidence + rules.prior[n, runs], abs=1e-6)
+
+
+def test_hardly_any_other_set_has_larger_log_odds():
+    d, n = 6, 40
+    density, rules, rows, u, answers = searched(0, n, d, 2)
+    sets = [np.array(out, np.int8) for out in product((-1, 0), repeat=d)]
+    reached = 0
+    for i in range(n):
+        best = max(
+            log_odds(density, rows[i], u[i], other) + rules.prior[(other >= 0).sum(), naive_runs(other)]
+            for other in sets
+            if 0 < (other >= 0).sum() <= 0.7 * d
+        )
+        assert answers.odds[i] <= best + 1e-6
+        reached += answers.odds[i] > best - 0.05
+    assert reached >= 0.85 * n
+
+
+def test_the_form_of_the_rest_is_that_of_its_likeliest_component():
+    rng = np.random.default_rng(0)
+    density = random_density(rng, 6, 1)
+    scan = prepare_scan(density, Layout(np.arange(6)))
+    row = rng.normal(size=(1, 6))
+    starts = np.zeros((1, 4, 6), np.int8)
+    starts[:, STUCK, 1:3] = 1
+    first = np.full((1, 5), -np.inf)
+    first[:, STUCK] = 0
+    answers = search_rows(scan, set_rules(scan, 0, np.zeros(5), 0, 0), row, np.zeros((1, 6)), starts, first, 1)
+    kept = np.array([0, 3, 4, 5])
+    away = row[0, kept] - density.centre[0, kept]
+    form = away @ np.linalg.solve(density.covariance[0][np.ix_(kept, kept)], away)
+    assert answers.rest[0] == pytest.approx(form)
+
+
+@pytest.fixture(scope="module")
+def waves():
+    rng = np.random.default_rng(0)
+    clean = np.cumsum(rng.normal(size=(200, 24)), axis=1)
+    return learn_detector(clean[:150], Layout(np.arange(24)), 0, 1)[0], clean[150:]
+
+
+def found_in(detector, values, n_jobs=1):
+    rows, u = detector.columns.to_rows(values)
+    evidence = row_evidence(detector, values, rows, u, n_jobs)
+    return find_sets(detector, rows, u, evidence, np.ones(len(values), bool), n_jobs)
+
+
+def test_two_stretches_and_single_cells_are_found(waves):
+    detector, fresh = waves
+    rng = np.random.default_rng(1)
+    truth = np.zeros(fresh.shape, bool)
+    truth[:, 3:7], truth[:, 14:18] = True, True
+    truth[25:] = rng.random(truth[25:].shape) < 0.12
+    values = np.where(truth, rng.uniform(-25, 25, fresh.shape), fresh)
+    found = found_in(detector, values)
+    both = (found.mask & truth).sum()
+    assert both / found.mask.sum() > 0.85
+    assert both / truth[~found.unusual].sum() > 0.8
+    assert (found.kinds >= 0).sum() == found.mask.sum()
+
+
+def test_masks_have_the_same_bits_in_any_company(waves):
+    detector, fresh = waves
+    values = fresh.copy()
+    values[:, 5:11] = np.random.default_rng(0).uniform(-20, 20, (len(fresh), 6))
+    values[::3, 15] = np.nan
+    together, threaded = found_in(detector, values), found_in(detector, values, 2)
+    apart = [found_in(detector, values[i : i + 1]) for i in range(len(values))]
+    np.testing.assert_array_equal(together.kinds, threaded.kinds)
+    np.testing.assert_array_equal(together.log_odds, threaded.log_odds)
+    np.testing.assert_array_equal(together.kinds, np.concatenate([one.kinds for one in apart]))
+    np.testing.assert_array_equal(together.log_odds, np.concatenate([one.log_odds for one in apart]))
+
+
+def test_a_missing_cell_is_never_in_a_set(waves):
+    detector, fresh = waves
+    values = fresh.copy()
+    values[:, 5:11] += 12.0
+    values[:, 8] = np.nan
+    found = found_in(detector, values)
+    assert not found.mask[:, 8].any()
+    assert found.mask[:, [6, 7, 9]].mean() > 0.6
+
+
+def test_runs_do_not_cross_the_border_of_a_group():
+    rng = np.random.default_rng(2)
+    clean = np.cumsum(rng.normal(size=(120, 16)), axis=1)
+    groups = np.repeat([0, 1], 8)
+    cells = set_rules(
+        prepare_scan(random_density(rng, 16, 1), Layout(np.arange(16), groups=groups)), 3, np.zeros(5), 1, 1
+    )
+    assert not cells.joined[8]
+    labels = np.full(16, -1, np.int8)
+    labels[6:10] = NOISE
+    assert count_runs(labels, cells.joined, -1) == (4, 2)
+    detector = learn_detector(clean, Layout(np.arange(16), groups=groups), 0, 1)[0]
+    assert found_in(detector, clean[:5] + 30.0 * (np.arange(16) == 4)).mask[:, 4].all()
