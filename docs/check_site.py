@@ -57,6 +57,7 @@ def problems(browser: Any, root: str) -> list[str]:
 
     page.on("console", lambda message: complain(message.text) if message.type == "error" else None)
     page.on("pageerror", lambda error: complain(str(error)))
+    page.on("response", lambda answer: complain(f"{answer.status}: {answer.url}") if answer.status >= 400 else None)
     page.on("requestfailed", lambda request: complain(f"failed: {request.url}"))
     page.on("request", lambda request: None if request.url.startswith((root, "data:")) else complain(request.url))
     for path in sorted(SITE.rglob("*.html")):

@@ -43,6 +43,7 @@ sphinx_gallery_conf = {
     "within_subsection_order": "gallery_order.position",
     "reset_modules": ("matplotlib", "gallery_style.use_style"),
     "image_srcset": ["2x"],
+    "thumbnail_size": (450, 330),
     "abort_on_example_error": True,
     "download_all_examples": False,
     "remove_config_comments": True,
@@ -56,14 +57,18 @@ sphinx_gallery_conf = {
 
 html_theme = "pydata_sphinx_theme"
 html_title = "treemend"
-html_static_path: list[str] = []
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_favicon = "_static/logo.svg"
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
-    "logo": {"text": "treemend"},
+    "logo": {"text": "treemend", "image_light": "_static/logo.svg", "image_dark": "_static/logo.svg"},
     "navigation_with_keys": False,
     "show_toc_level": 2,
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 7,
+    "navbar_align": "left",
+    "navbar_persistent": ["search-button"],
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
     "footer_end": [],

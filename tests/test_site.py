@@ -79,7 +79,7 @@ def test_examples_are_listed_in_the_section_that_they_are_in():
     for section in page.split("\n## ")[1:]:
         for path in re.findall(r"\]\((.+?\.py)\)", section):
             listed[path] = section.splitlines()[0]
-    titles = {name_of(path): (path.parent / "GALLERY_HEADER.rst").read_text().splitlines()[0] for path in EXAMPLES}
+    titles = {name_of(path): (path.parent / "GALLERY_HEADER.txt").read_text().splitlines()[0] for path in EXAMPLES}
     assert listed == titles
 
 
@@ -99,6 +99,6 @@ def test_every_page_is_in_a_table_of_contents():
     listed = set()
     for page in folder.glob("*.rst"):
         for tree in re.findall(r"\.\. toctree::\n((?:   :.*\n)*)\n((?:   .+\n)+)", page.read_text()):
-            listed |= set(tree[1].split())
+            listed |= {line.split("<")[-1].strip(" >") for line in tree[1].splitlines()}
     pages = {page.stem for page in [*folder.glob("*.md"), *folder.glob("*.rst")]} - {"index"}
     assert pages <= listed
