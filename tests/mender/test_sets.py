@@ -11,8 +11,8 @@ from treemend.mender.evidence import NOISE, SINGLE, STUCK, prepare_scan
 from treemend.mender.layout import Layout
 from treemend.mender.learning import learn_detector
 from treemend.mender.moves import count_runs, new_space
-from treemend.mender.prior import run_prior
 from treemend.mender.swept import State, kept_density, prefix_gains, sweep, toggle_gains
+from treemend.mender.windows import run_prior
 
 
 def state_of(density, row):

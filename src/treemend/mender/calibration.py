@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Booleans = NDArray[np.bool_]
 
 # The tail begins at this upper share of the clean rows.
 EDGE = 0.2
@@ -25,6 +26,8 @@ LARGEST_SHAPE = 0.45
 # Rows up to this upper share of the reference statistics are examined: more cost time, fewer make the threshold higher
 # than it need be, since clean rows that no set of cells explains are odd rather often.
 EXAMINED = 0.15
+# Share of clean rows that are called unusual because of their density alone.
+SPARSE = 0.01
 
 
 @dataclass(frozen=True)
@@ -67,10 +70,13 @@ class Calibration:
         As they count for repairs: a row that would be left alone whatever the threshold has the smallest of all.
     raw : (n,)
         As they are.
+    log_density : (m,)
+        Of the complete reference rows, by folds that have not seen them.
     """
 
     statistics: Floats
     raw: Floats
+    log_density: Floats
 
     @property
     def n_rows(self) -> int:
@@ -128,6 +134,11 @@ class Calibration:
         That is exactly where their conformal p-value is at most the rate.
         """
         return _conformal_threshold(self.statistics, rate)
+
+    def is_sparse(self, log_density: Floats) -> Booleans:
+        """Tell which complete rows lie where hardly any reference row does."""
+        at_most = np.searchsorted(self.log_density, log_density, side="right")
+        return np.asarray((1 + at_most) / (len(self.log_density) + 1) <= SPARSE)
 
     def unusual_threshold(self, rate: float) -> float:
         """Return the raw statistic above which a row that is left alone is called unusual."""

@@ -26,12 +26,11 @@ from treemend.mender.evidence import (
 )
 from treemend.mender.layout import Layout
 from treemend.mender.moves import Mixture, Rules
-from treemend.mender.prior import run_prior
 from treemend.mender.rarity import Rarity, is_unusual, rest_scores
 from treemend.mender.sets import Answers, find_rows
 from treemend.mender.stuck import RepeatedValues, stuck_evidence
 from treemend.mender.swept import Law
-from treemend.mender.windows import BLOCKS, most_cells
+from treemend.mender.windows import BLOCKS, most_cells, run_prior
 from treemend.threads import for_chunks
 
 Floats = NDArray[np.float64]

@@ -1,7 +1,7 @@
 """Does the reference cover a table as a whole? Drift of columns is not corruption of cells, and must not be repaired.
 
-Each column's values that were not found corrupted are compared with the reference by their ranks among its quantiles:
-their mean tells a shift, their mean distance from the middle a change of scale. Two more signs are a column that is
+The values of rows in which nothing was found corrupted are compared with the reference, column by column, by their
+ranks among its quantiles: their mean tells a shift, their mean distance from the middle a change of scale. Two more signs are a column that is
 found corrupted in almost half of the rows, and much oftener than the others, and many rows that no set of cells
 explains.
 """
@@ -78,7 +78,8 @@ class DriftTest:
 
     def add(self, values: Floats, mask: NDArray[np.bool_], unusual: NDArray[np.bool_]) -> None:
         """Take more rows: their values, which cells were found corrupted, and which rows unusual."""
-        used = ~mask & ~np.isnan(values)
+        # Rows with corrupted cells may hold others that were not found: a table of such rows has not drifted.
+        used = ~np.isnan(values) & ~mask.any(axis=1, keepdims=True)
         for column in range(values.shape[1]):
             quantiles = self._reference.quantiles[:, column]
             kept = values[used[:, column], column]

@@ -311,7 +311,8 @@ class Mender(BaseMender):
         else:
             rule = Rule("fdr", fdr, calibration.n_rows)
             declared = adjusted_p_values(judged.p_values) <= fdr
-        unusual = ~declared & (judged.statistic < judged.raw) & (judged.raw > calibration.unusual_threshold(rate))
+        left_alone = (judged.statistic < judged.raw) & (judged.raw > calibration.unusual_threshold(rate))
+        unusual = ~declared & (left_alone | judged.sparse)
         mended = mend_rows(
             self._model,
             table.values,

@@ -163,7 +163,7 @@ def _uncalibrated(values: Floats, layout: Layout, columns: Columns, density: Den
         learn_repeated_values(values[:, layout.order], np.minimum(component, n_components - 1), n_components),
         Prices(0.0, 0.0, np.zeros(5)),
         Tails(np.zeros(5), np.ones(5)),
-        Calibration(np.empty(0), np.empty(0)),
+        Calibration(np.empty(0), np.empty(0), np.empty(0)),
         Rarity(np.empty(0)),
     )
 
@@ -212,14 +212,15 @@ def _calibrated(
     rarity = Rarity(np.sort(rests[judged]))
     folds = [replace(model, rarity=rarity) for model in folds]
     raw = np.sort(evidence.statistic[judged])
-    counted, examined = evidence.statistic.copy(), Calibration(raw, raw)
+    counted, examined = evidence.statistic.copy(), Calibration(raw, raw, raw)
     for f, model in enumerate(folds):
         own = np.flatnonzero(judged & (fold == f) & (counted >= examined.examined_above))
         rows, log_slope = model.columns.to_rows(values[own])
         found = find_sets(model, rows, log_slope, take_evidence(evidence, own), np.ones(len(own), bool), n_jobs)
         counted[own[found.unusual]] = examined.least
     clean = take_evidence(evidence, judged)
-    calibration = Calibration(np.sort(counted[judged]), raw)
+    complete = judged & ~np.isnan(values).any(axis=1)
+    calibration = Calibration(np.sort(counted[judged]), raw, np.sort(evidence.log_density[complete]))
     final = replace(
         final, prices=learn_prices(clean), tails=learn_tails(clean.values), calibration=calibration, rarity=rarity
     )

@@ -93,7 +93,7 @@ class MenderModel:
         check_shapes(detector.density, sizes, log_weight="k", log_det="k")
         check_shapes(detector.tails, sizes, edge="kinds", slope="kinds")
         check_shapes(detector.prices, sizes, extra="kinds")
-        check_shapes(detector.calibration, sizes, statistics="n", raw="n")
+        check_shapes(detector.calibration, sizes, statistics="n", raw="n", log_density="complete")
         check_shapes(detector.rarity, sizes, rest_scores="n")
         check_shapes(detector.repeated, sizes, value="d v", share="d v k", tie="d")
         spread = self.filling.spread

@@ -44,6 +44,8 @@ class Judged:
         Evidence of corruption that can be repaired; higher is odder.
     raw : ndarray of shape (n,)
         Evidence of corruption, also of rows that no set of their cells explains.
+    sparse : ndarray of bool of shape (n,)
+        Complete rows that lie where hardly any reference row does.
     p_values : ndarray of shape (n,)
         Of the statistic.
     examined : ndarray of int of shape (m,)
@@ -54,6 +56,7 @@ class Judged:
 
     statistic: Floats
     raw: Floats
+    sparse: NDArray[np.bool_]
     p_values: Floats
     examined: NDArray[np.int64]
     mask: NDArray[np.bool_]
@@ -144,7 +147,7 @@ def judge_rows(
     n, d = values.shape
     calibration = model.calibration
     examine_above = min(calibration.examined_above, calibration.threshold(rate))
-    raw, statistic, parts = np.empty(n), np.empty(n), []
+    raw, statistic, parts, sparse = np.empty(n), np.empty(n), [], np.zeros(n, dtype=bool)
     fold = np.full(n, -1) if cross_fit is None else cross_fit.fold
     with step(f"Judging {n:,} rows", n):
         for number in np.unique(fold):
@@ -156,6 +159,7 @@ def judge_rows(
                 examined = evidence.statistic >= examine_above
                 found = find_sets(detector, rows, log_slope, evidence, examined, n_jobs)
                 raw[chunk] = evidence.statistic
+                sparse[chunk] = calibration.is_sparse(evidence.log_density) & ~np.isnan(cells).any(axis=1)
                 left_alone = found.unusual & (evidence.statistic >= calibration.examined_above)
                 statistic[chunk] = np.where(left_alone, calibration.least, evidence.statistic)
                 known = (found.mask, found.kinds, evidence.cells)
@@ -165,7 +169,7 @@ def judge_rows(
     if cross_fit is not None:
         own = cross_fit.trusted & (fold >= 0)
         p_values[own] = calibration.p_values(statistic[own], own=True)
-    return Judged(statistic, raw, p_values, *(np.concatenate(part) for part in zip(*parts, strict=True)))
+    return Judged(statistic, raw, sparse, p_values, *(np.concatenate(part) for part in zip(*parts, strict=True)))
 
 
 def mend_rows(

@@ -1,4 +1,4 @@
-"""Which stretches of a row are tried first: runs of sixteenths of a sequence, squares of a grid.
+"""Which stretches of a row are tried first, and how likely a set of cells is before its values are seen.
 
 Windows are grouped in chains of nested ones, so that one triangular factor serves all windows of a chain. They are
 coarse on purpose: `sets` moves the borders, and only in declared rows.
@@ -8,9 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import betaln
 
 from treemend.mender.layout import Layout
 
+Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Booleans = NDArray[np.bool_]
 Chain = tuple[Integers, Integers]
@@ -20,6 +22,11 @@ STEPS_OF_A_GRID = 8
 NARROWEST_GRID = 4
 # A stretch that covers more of a row than this would better be called the clean part.
 WIDEST = 0.6
+
+
+# The prior of sets: Beta laws of the probabilities that a run starts, and that it goes on.
+START, CALM, STAY, LEAVE = 0.5, 5.0, 0.5, 1.0
+IMPOSSIBLE = -1e9
 
 
 @dataclass(frozen=True)
@@ -144,3 +151,31 @@ def _squares(cells: Cells) -> list[Chain]:
             if len(ends):
                 chains.append((inside[: ends[-1]], ends))
     return chains
+
+
+def run_prior(d: int, price: float = 0.0) -> Floats:
+    """Return the log prior odds (d + 2, d + 2) of n cells in R runs against none.
+
+    Parameters
+    ----------
+    d : int
+        Cells of a row.
+    price : float
+        What the first run costs beyond the chain: the misfit of the density, measured on clean rows. The R-th run costs
+        a R-th of it, since a row that has one bad run may have others.
+
+    Examples
+    --------
+    >>> prior = run_prior(20)
+    >>> bool(prior[4, 1] > prior[4, 4])
+    True
+    """
+    n, runs = np.mgrid[: d + 2, : d + 2].astype(np.float64)
+    possible = (runs <= n) & (runs <= d - n + 1) & (n <= d) & ((runs > 0) | (n == 0))
+    stay, calm = np.maximum(n - runs, 0), np.maximum(d - n - runs + 1, 0)
+    harmonic = np.append(0.0, np.cumsum(1 / np.arange(1, d + 2)))
+    prior = betaln(runs + START, calm + CALM) - betaln(START, d + 1 + CALM)
+    prior += betaln(stay + STAY, runs + LEAVE) - betaln(STAY, LEAVE) - price * harmonic
+    prior[~possible] = IMPOSSIBLE
+    prior[0, 0] = 0.0
+    return np.asarray(prior)

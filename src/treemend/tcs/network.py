@@ -182,7 +182,7 @@ def _squares(w: Eight, x: Eight) -> Eight:
 
 
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
-def ranked_estimates(  # noqa: C901, PLR0912, PLR0915
+def ranked_estimates(
     blocks: NDArray[np.float32],
     rows: NDArray[np.float32],
     passes: NDArray[np.int64],
