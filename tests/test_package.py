@@ -10,8 +10,8 @@ def python(code):
     ).stdout
 
 
-def test_public_names_are_sorted_and_there():
-    assert treemend.__all__ == sorted(treemend.__all__)
+def test_public_names_are_there():
+    assert len(treemend.__all__) == len(set(treemend.__all__))
     assert all(getattr(treemend, name) is not None for name in treemend.__all__)
     assert set(treemend.__all__) <= set(dir(treemend))
 
@@ -25,6 +25,9 @@ def test_import_loads_nothing_heavy():
     assert not {"numba", "sklearn", "scipy", "numpy", "pandas"} & set(loaded)
 
 
-def test_estimator_compiles_nothing_at_import():
-    loaded = python("from treemend import TreeMender; import sys; print(*sorted(sys.modules))").split()
-    assert "numba" not in loaded
+def test_estimators_compile_nothing_at_import():
+    code = (
+        "from treemend import TCS, Mender; from numba.core.dispatcher import Dispatcher; import gc; "
+        "print(sum(len(o.overloads) for o in gc.get_objects() if isinstance(o, Dispatcher)))"
+    )
+    assert python(code).strip() == "0"

@@ -50,6 +50,6 @@ def test_an_error_in_a_thread_reaches_the_caller():
 
 
 def test_importing_neither_loads_numba_nor_compiles():
-    code = "import sys, treemend.kernels; sys.exit('numba' in sys.modules)"
+    code = "import sys, treemend.threads; sys.exit('numba' in sys.modules)"
     source = Path(treemend.__file__).parents[1]
     subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "PYTHONPATH": str(source)})

@@ -85,7 +85,7 @@ def test_models_keep_the_parameter(rows, tmp_path):
     ("passthrough", "error", "message"),
     [
         ("id", ParameterError, "must be a list or tuple"),
-        (["id", "id"], ParameterError, "twice"),
+        (["id", "id"], ParameterError, "different column names"),
         (["id", "when", "notes"], ColumnsError, "not there: 'notes'"),
         (["id"], InputError, "'when' .*'note' .*Name them in passthrough"),
         ([*PASSED, *NAMES], InputError, "0 feature"),

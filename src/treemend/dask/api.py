@@ -87,7 +87,7 @@ def mend(
     >>> suspect[1, 8:16] = np.random.default_rng(2).uniform(-2, 2, 8)
     >>> mended = treemend.dask.mend(da.from_array(suspect, chunks=(2, 32)), mender)
     >>> mended.repaired
-    dask.array<_item, shape=(6, 32), dtype=float64, chunksize=(2, 32), chunktype=numpy.ndarray>
+    dask.array<item, shape=(6, 32), dtype=float64, chunksize=(2, 32), chunktype=numpy.ndarray>
     >>> mended.corrupted.compute()
     array([False,  True, False, False, False, False])
     """

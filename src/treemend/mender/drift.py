@@ -1,9 +1,9 @@
 """Does the reference cover a table as a whole? Drift of columns is not corruption of cells, and must not be repaired.
 
 The values of rows in which nothing was found corrupted are compared with the reference, column by column, by their
-ranks among its quantiles: their mean tells a shift, their mean distance from the middle a change of scale. Two more signs are a column that is
-found corrupted in almost half of the rows, and much oftener than the others, and many rows that no set of cells
-explains.
+ranks among its quantiles: their mean tells a shift, their mean distance from the middle a change of scale. Two more
+signs are a column that is found corrupted in almost half of the rows, and much oftener than the others, and many rows
+that no set of cells explains.
 """
 
 from collections.abc import Callable, Sequence
@@ -103,9 +103,16 @@ class DriftTest:
         if self._n_rows < FEWEST_ROWS:
             return ()
         named = names if names is not None else [f"column {column}" for column in range(len(self._count))]
-        return tuple(
-            note for note in (self._shifted(named), self._rescaled(named), self._replaced(named), self._odd()) if note
-        )
+        return tuple(note for note in (*self._uncovered(named), self._replaced(named)) if note)
+
+    @property
+    def covered(self) -> bool:
+        """Whether the reference covers the rows; a column that is corrupted in most of them does not matter for that."""
+        names = [""] * len(self._count)
+        return self._n_rows < FEWEST_ROWS or not any(self._uncovered(names))
+
+    def _uncovered(self, names: Sequence[str]) -> tuple[str, str, str]:
+        return self._shifted(names), self._rescaled(names), self._odd()
 
     def _deviation(self, variance: float) -> Floats:
         """Return the standard deviation of a mean over the accumulated and the reference rows."""

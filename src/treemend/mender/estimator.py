@@ -321,6 +321,7 @@ class Mender(BaseMender):
             unusual,
             imputation=self.imputation,
             leave_if_drifted=on_drift == "leave",
+            names=table.names,
             n_draws=n_draws,
             seed=self._seed(),
         )

@@ -9,7 +9,7 @@
 Values are in the user's units and in the order of the columns; rows are coordinates in layout order.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -181,6 +181,7 @@ def mend_rows(
     *,
     imputation: Imputation = "mean",
     leave_if_drifted: bool = True,
+    names: Sequence[str] | None = None,
     n_draws: int = 0,
     seed: int = 0,
 ) -> Mended:
@@ -197,6 +198,8 @@ def mend_rows(
     imputation : {"mean", "mode", "draw"}
     leave_if_drifted : bool
         Whether nothing is replaced, beside missing values, where the table has drifted away from the reference.
+    names : sequence of str, optional
+        Names of the columns, for the notes.
     n_draws, seed : int
         Number of random completions, and their seed.
     """
@@ -209,8 +212,7 @@ def mend_rows(
     cell_evidence[judged.examined] = judged.cell_evidence
     drift = DriftTest(model.drift)
     drift.add(values, mask, unusual)
-    notes = drift.notes()
-    if notes and leave_if_drifted:
+    if leave_if_drifted and not drift.covered:
         mask[:], kinds[:] = False, -1
     gaps = mask | np.isnan(values)
     filled, spread = np.full((n, d), np.nan), np.full((n, d), np.nan)
@@ -231,7 +233,7 @@ def mend_rows(
         spread[chunk] = np.where(gaps[chunk], found.spread, np.nan)
         if found.draws is not None:
             draws[:, chunk] = np.where(gaps[chunk], found.draws, np.nan)
-    return Mended(mask, kinds, unusual, cell_evidence, filled, spread, draws, notes)
+    return Mended(mask, kinds, unusual, cell_evidence, filled, spread, draws, drift.notes(names))
 
 
 def _chunks(rows: NDArray[np.int64], n_features: int) -> Iterator[NDArray[np.int64]]:

@@ -170,7 +170,8 @@ def _empty(values: Floats) -> Floats:
         known = column[~np.isnan(column)]
         if len(known):
             covering = np.quantile(np.abs(known - known.mean()), COVERAGE) / NORMAL_QUANTILE
-            found[j] = np.clip(covering, EMPTY_RANGE[0] * known.std(), EMPTY_RANGE[1] * known.std())
+            deviation = column_deviations(known[:, None])[0]
+            found[j] = np.clip(covering, EMPTY_RANGE[0] * deviation, EMPTY_RANGE[1] * deviation)
     return found
 
 
@@ -178,5 +179,9 @@ def column_deviations(values: Floats) -> Floats:
     """Return the standard deviation of each column's observed values; 0 where there are none."""
     known = ~np.isnan(values)
     count = np.maximum(known.sum(axis=0), 1)
-    mean = np.where(known, values, 0.0).sum(axis=0) / count
-    return np.asarray(np.sqrt((np.where(known, values - mean, 0.0) ** 2).sum(axis=0) / count))
+    mean = np.where(known, values / count, 0.0).sum(axis=0)
+    away = np.where(known, values - mean, 0.0)
+    # In units of the largest deviation, whose square may be more than a float can hold.
+    largest = np.abs(away).max(axis=0, initial=0.0)
+    unit = np.where(largest > 0, largest, 1.0)
+    return np.asarray(unit * np.sqrt(((away / unit) ** 2).sum(axis=0) / count))

@@ -40,13 +40,13 @@ class RepeatedValues:
     Attributes
     ----------
     value : (d, values)
-        Frequent values of each cell, in the user's units; NaN where there are fewer.
+        Frequent values of each cell, in the user's units; infinite where there are fewer.
     share : (d, values, K)
         Share of each component's rows that have that value.
     tie : (d,)
         Share of rows in which a cell equals the cell before it at a value that is not frequent.
     tolerance : float
-        Differences up to this count as none.
+        Differences up to this share of the larger value count as none.
     """
 
     value: Floats
@@ -67,8 +67,7 @@ def learn_repeated_values(laid: Floats, component: Integers, n_components: int) 
     n_components : int
     """
     n, d = laid.shape
-    largest = np.nanmax(np.abs(laid), initial=0.0)
-    tolerance = 1e-9 * float(largest if largest > 0 else 1.0)
+    tolerance = 1e-9
     value, share = np.full((d, MOST_VALUES), np.inf), np.zeros((d, MOST_VALUES, n_components))
     tie = np.full(d, 0.5 / (n + 1))
     for j in range(d):
@@ -79,11 +78,11 @@ def learn_repeated_values(laid: Floats, component: Integers, n_components: int) 
         frequent = np.argsort(-counts, kind="stable")[:MOST_VALUES]
         frequent = frequent[counts[frequent] >= max(2.0, LEAST_SHARE * len(column))]
         for a, v in enumerate(found[frequent]):
-            having = np.bincount(own[np.abs(column - v) <= tolerance], minlength=n_components)
+            having = np.bincount(own[np.abs(column - v) <= tolerance * abs(v)], minlength=n_components)
             overall = (having.sum() + 0.5) / (len(column) + 1)
             value[j, a], share[j, a] = v, (having + SHRINKAGE * overall) / (rows_of + SHRINKAGE)
         if j > 0:
-            equal = np.abs(laid[:, j] - laid[:, j - 1]) <= tolerance
+            equal = np.abs(laid[:, j] - laid[:, j - 1]) <= tolerance * np.abs(laid[:, j])
             equal &= ~np.isin(laid[:, j], found[frequent])
             tie[j] = (equal.sum() + 0.5) / (n + 1)
     used = max(1, int((np.isfinite(value)).sum(axis=1).max(initial=0)))
@@ -158,7 +157,7 @@ def _runs_of_equals(laid: Floats, joined: Booleans, tolerance: float, region: In
     """Give numbers to the runs of equal neighbours; return how many."""
     count = 0
     for j in range(len(laid)):
-        if j > 0 and (not joined[j] or abs(laid[j] - laid[j - 1]) > tolerance):
+        if j > 0 and (not joined[j] or abs(laid[j] - laid[j - 1]) > tolerance * abs(laid[j])):
             count += 1
         region[j] = count
     return count + 1
@@ -196,7 +195,7 @@ def _patches_of_equals(laid: Floats, line: Integers, column: Integers, tolerance
                 other = at[y * width + x]
                 # All channels of a pixel stand together.
                 while 0 <= other < d and line[other] == y and column[other] == x:
-                    if region[other] < 0 and abs(laid[other] - laid[seed]) <= tolerance:
+                    if region[other] < 0 and abs(laid[other] - laid[seed]) <= tolerance * abs(laid[seed]):
                         region[other] = count
                         stack[depth] = other
                         depth += 1
@@ -224,7 +223,7 @@ def _log_shares(
         j = cells[i]
         at = -1
         for a in range(value.shape[1]):
-            if abs(value[j, a] - laid[j]) <= tolerance:
+            if abs(value[j, a] - laid[j]) <= tolerance * abs(laid[j]):
                 at = a
         for k in range(share.shape[2]):
             if at >= 0:
