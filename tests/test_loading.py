@@ -143,7 +143,8 @@ def test_arrays_of_other_sizes_are_refused(path):
     from safetensors import safe_open
 
     with safe_open(path, framework="np") as file:
-        names = [name for name in file.keys() if file.get_tensor(name).size]  # noqa: SIM118
+        # One entry a complete reference row: any number of them is as good.
+        names = [name for name in file.keys() if file.get_tensor(name).size and "log_density" not in name]  # noqa: SIM118
     original = path.read_bytes()
     for name in names:
         path.write_bytes(original)

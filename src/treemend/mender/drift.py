@@ -107,7 +107,7 @@ class DriftTest:
 
     @property
     def covered(self) -> bool:
-        """Whether the reference covers the rows; a column that is corrupted in most of them does not matter for that."""
+        """Whether the reference covers the rows; a column that is corrupted in most of them does not count."""
         names = [""] * len(self._count)
         return self._n_rows < FEWEST_ROWS or not any(self._uncovered(names))
 

@@ -12,7 +12,7 @@ from treemend.mender.calibration import Calibration
 from treemend.mender.columns import Columns
 from treemend.mender.density import Density
 from treemend.mender.detector import Detector
-from treemend.mender.drift import DriftReference
+from treemend.mender.drift import N_QUANTILES, DriftReference
 from treemend.mender.fill_calibration import FillCalibration
 from treemend.mender.filling import soften
 from treemend.mender.layout import Layout
@@ -85,7 +85,8 @@ class MenderModel:
     def validate(self) -> None:
         """Check that all parts, read from a file, have the same sizes."""
         detector = self.detector
-        sizes = {"columns": self.n_features, "d": detector.layout.n_features, "kinds": 5, "two": 2, "grid": len(GRID)}
+        sizes = {"columns": self.n_features, "d": detector.layout.n_features, "levels": N_QUANTILES}
+        sizes.update(kinds=5, two=2, grid=len(GRID))
         check_shapes(self.drift, sizes, quantiles="levels columns")
         columns = dict.fromkeys(("order", "offset", "width", "centre", "scale", "low", "high", "step"))
         check_shapes(detector.columns, sizes, **dict.fromkeys(columns, "d"))
