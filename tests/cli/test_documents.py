@@ -26,7 +26,7 @@ def test_commands_of_a_page(page, folder, treemend, frames):
     table["remark"] = "ok"
     # More rows than clean files have, and fewer than half of them.
     noise = np.random.default_rng(1)
-    for row in range(8):
+    for row in range(6):
         table.loc[row, NAMES[row : row + 6]] = noise.uniform(-2, 2, 6)
     table.to_csv("table.csv", index=False)
     table[:20].to_csv("suspect.csv", index=False, sep=";")

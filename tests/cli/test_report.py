@@ -78,7 +78,7 @@ def test_grids_show_images(folder, treemend):
 
 
 def test_names_and_formulas_do_no_harm(folder, treemend, frames):
-    odd = {"s9": "<script>alert(1)</script>", "s10": '"><img src=x onerror=alert(1)>', "s11": "{{data}}"}
+    odd = {"s8": "<script>alert(1)</script>", "s10": '"><img src=x onerror=alert(1)>', "s11": "{{data}}"}
     frames[0].rename(columns=odd).to_csv("c.csv", index=False)
     suspect = frames[1].rename(columns=odd)
     suspect.insert(3, "text", "=1+1")
