@@ -8,6 +8,7 @@ examples (EX01) everywhere, types of return values by name (RT03), a capital let
 import importlib
 import inspect
 import sys
+from dataclasses import is_dataclass
 
 from numpydoc.validate import validate
 
@@ -34,15 +35,22 @@ def public_names() -> list[str]:
     return sorted(set(names))
 
 
+def complaints(name: str) -> list[tuple[str, str]]:
+    """Return what is wrong; a dataclass documents its fields as attributes, not again as parameters."""
+    found = [(code, message) for code, message in validate(name)["errors"] if code not in LEFT_OUT]
+    module, _, attribute = name.rpartition(".")
+    member = getattr(sys.modules.get(module), attribute, None)
+    return [(code, message) for code, message in found if not (code == "PR01" and is_dataclass(member))]
+
+
 def main() -> int:
     """Check all names."""
     wrong = 0
     names = public_names()
     for name in names:
-        for code, message in validate(name)["errors"]:
-            if code not in LEFT_OUT:
-                print(f"{name}: {code} {message}")
-                wrong += 1
+        for code, message in complaints(name):
+            print(f"{name}: {code} {message}")
+            wrong += 1
     print(f"{len(names)} docstrings, {wrong} complaints")
     return int(wrong > 0)
 

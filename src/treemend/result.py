@@ -30,13 +30,14 @@ class Result:
     corrupted : ndarray of bool of shape (n_samples,)
         True where a row holds a replaced value.
     unusual : ndarray of bool of shape (n_samples,)
-        True where a row is beyond the threshold and no set of its cells explains that: it was left as it is.
+        True where a row is odd as a whole, or no set of its cells explains how odd it is: it was left as it is.
     p_values : ndarray of shape (n_samples,) or None
         Share of clean rows with at least as much evidence against them; None for the published method.
     missing : table of the input's kind, boolean
         True where a value was missing (NaN) and has been filled; never True where ``mask`` is.
-    spread : table of the input's kind
-        Standard deviation of the error of every filled value; NaN where nothing was filled.
+    spread : table of the input's kind or None
+        Standard deviation of the error of every filled value, NaN where nothing was filled; None for the published
+        method.
     draws : list of tables of the input's kind
         Random completions for multiple imputation, as many as were asked for.
     """
@@ -67,17 +68,33 @@ class Result:
         return self._findings() if callable(self._findings) else self._findings
 
     def findings(self) -> "Findings":
-        """Return what was found as plain arrays in the order of the columns."""
+        """Return what was found as plain arrays in the order of the columns.
+
+        Returns
+        -------
+        Findings
+        """
         return self._made_findings
 
     def findings_table(self) -> dict[str, list[Any]]:
-        """Return one line for each run of replaced cells, as columns for a data frame."""
+        """Return one line for each run of replaced cells.
+
+        Returns
+        -------
+        dict of str to list
+            Columns for a data frame.
+        """
         from treemend.report import findings_table
 
         return findings_table(self.findings())
 
     def summary(self) -> dict[str, Any]:
-        """Return what was found as plain numbers, words and lists, as the report and its JSON form tell it."""
+        """Return what was found as plain numbers, words and lists, as the report and its JSON form tell it.
+
+        Returns
+        -------
+        dict
+        """
         from treemend.report import summarise
 
         return summarise(self.findings())
@@ -109,13 +126,28 @@ class Result:
         write_html(summarise(self.findings(), labels=labels, units=units), path, title, earlier=earlier)
 
     def plot_row(self, row: int) -> "Figure":
-        """Plot a row before and after; needs matplotlib (``pip install treemend[plots]``)."""
+        """Plot a row before and after; needs matplotlib (``pip install treemend[plots]``).
+
+        Parameters
+        ----------
+        row : int
+            Its number in the table.
+
+        Returns
+        -------
+        matplotlib Figure
+        """
         from treemend.plots import plot_row
 
         return plot_row(self.findings(), row)
 
     def plot_map(self) -> "Figure":
-        """Plot which cells of the table were replaced; needs matplotlib (``pip install treemend[plots]``)."""
+        """Plot which cells of the table were replaced; needs matplotlib (``pip install treemend[plots]``).
+
+        Returns
+        -------
+        matplotlib Figure
+        """
         from treemend.plots import plot_map
 
         return plot_map(self.findings())

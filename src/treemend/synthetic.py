@@ -41,6 +41,18 @@ _FACTOR = 10.0
 def waves(n_rows: int, n_features: int = 32, *, rng: Seed = 0, noise: float = 0.0) -> Rows:
     """Return sine waves of random phase and height, one a row, with normal noise if asked.
 
+    Parameters
+    ----------
+    n_rows : int
+    n_features : int, default=32
+    rng : int or Generator
+    noise : float, default=0.0
+        Standard deviation of the noise.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_features)
+
     Examples
     --------
     >>> waves(500).shape
@@ -53,7 +65,18 @@ def waves(n_rows: int, n_features: int = 32, *, rng: Seed = 0, noise: float = 0.
 
 
 def draw_stretch(n_features: int, rng: np.random.Generator, longest: float = _LARGEST) -> slice:
-    """Draw a stretch of columns; lengths from a tenth of them to the share ``longest`` are equally likely."""
+    """Draw a stretch of columns; lengths from a tenth of them to the share ``longest`` are equally likely.
+
+    Parameters
+    ----------
+    n_features : int
+    rng : Generator
+    longest : float, default=0.5
+
+    Returns
+    -------
+    slice
+    """
     width = rng.integers(math.ceil(_SMALLEST * n_features), max(1, math.floor(longest * n_features)) + 1)
     start = rng.integers(0, n_features - width + 1)
     return slice(int(start), int(start + width))
@@ -62,7 +85,19 @@ def draw_stretch(n_features: int, rng: np.random.Generator, longest: float = _LA
 def draw_square(
     grid: tuple[int, int], rng: np.random.Generator, largest: float = _LARGEST, smallest: float = _SMALLEST
 ) -> tuple[slice, slice]:
-    """Draw a square of a grid; sides that make about a tenth to the share ``largest`` are equally likely."""
+    """Draw a square of a grid; sides that make about a tenth to the share ``largest`` are equally likely.
+
+    Parameters
+    ----------
+    grid : tuple of int
+        Height and width.
+    rng : Generator
+    largest, smallest : float
+
+    Returns
+    -------
+    tuple of slice
+    """
     height, width = grid
     shortest = round(math.sqrt(smallest * height * width))
     side = int(rng.integers(shortest, max(shortest, math.floor(math.sqrt(largest * height * width))) + 1))
@@ -83,6 +118,10 @@ def stretch_masks(n_rows: int, n_features: int, *, rng: Seed = 0, count: int = 1
     longest : float, default=0.5
         Largest share of the columns.
 
+    Returns
+    -------
+    ndarray of bool of shape (n_rows, n_features)
+
     Examples
     --------
     >>> stretch_masks(2, 12, count=2).astype(int)
@@ -101,7 +140,21 @@ def stretch_masks(n_rows: int, n_features: int, *, rng: Seed = 0, count: int = 1
 
 
 def square_masks(n_rows: int, grid: tuple[int, int], *, rng: Seed = 0, count: int = 1) -> Masks:
-    """Return masks of one square a row; with ``count`` squares, each has 1 / ``count`` of the area and may overlap."""
+    """Return masks of one square a row; with ``count`` squares, each has 1 / ``count`` of the area and may overlap.
+
+    Parameters
+    ----------
+    n_rows : int
+    grid : tuple of int
+        Height and width.
+    rng : int or Generator
+    count : int, default=1
+        Squares a row.
+
+    Returns
+    -------
+    ndarray of bool of shape (n_rows, height * width)
+    """
     rng = np.random.default_rng(rng)
     masks = np.zeros((n_rows, *grid), dtype=bool)
     for mask in masks:
@@ -111,7 +164,19 @@ def square_masks(n_rows: int, grid: tuple[int, int], *, rng: Seed = 0, count: in
 
 
 def rectangle_masks(n_rows: int, grid: tuple[int, int], *, rng: Seed = 0) -> Masks:
-    """Return masks of one rectangle a row, with 10 to 50 % of the cells."""
+    """Return masks of one rectangle a row, with 10 to 50 % of the cells.
+
+    Parameters
+    ----------
+    n_rows : int
+    grid : tuple of int
+        Height and width.
+    rng : int or Generator
+
+    Returns
+    -------
+    ndarray of bool of shape (n_rows, height * width)
+    """
     rng = np.random.default_rng(rng)
     masks = np.zeros((n_rows, *grid), dtype=bool)
     for mask in masks:
@@ -127,6 +192,17 @@ def blob_masks(n_rows: int, grid: tuple[int, int], *, rng: Seed = 0) -> Masks:
     """Return masks of one connected irregular region a row, with 10 to 50 % of the cells.
 
     A region grows from a random cell, at each step by a random cell beside it.
+
+    Parameters
+    ----------
+    n_rows : int
+    grid : tuple of int
+        Height and width.
+    rng : int or Generator
+
+    Returns
+    -------
+    ndarray of bool of shape (n_rows, height * width)
     """
     rng = np.random.default_rng(rng)
     height, width = grid
@@ -145,7 +221,18 @@ def blob_masks(n_rows: int, grid: tuple[int, int], *, rng: Seed = 0) -> Masks:
 
 
 def scattered_masks(n_rows: int, n_features: int, share: float, *, rng: Seed = 0) -> Masks:
-    """Return masks of single cells, each drawn with probability ``share``; every row has at least one."""
+    """Return masks of single cells, each drawn with probability ``share``; every row has at least one.
+
+    Parameters
+    ----------
+    n_rows, n_features : int
+    share : float
+    rng : int or Generator
+
+    Returns
+    -------
+    ndarray of bool of shape (n_rows, n_features)
+    """
     rng = np.random.default_rng(rng)
     masks = rng.random((n_rows, n_features)) < share
     masks[np.arange(n_rows), rng.integers(0, n_features, n_rows)] |= ~masks.any(axis=1)

@@ -31,12 +31,14 @@ class DaskResult:
 
     Parameters
     ----------
-    repaired, mask, missing, spread : Dask array or data frame
+    repaired, mask : Dask array or data frame
         As in `treemend.Result`.
     corrupted, unusual : Dask array or series of bool
         As in `treemend.Result`, one entry a row.
     p_values : Dask array or series, or None
         One entry a row; None for the published method.
+    missing, spread : Dask array or data frame
+        As in `treemend.Result`.
     """
 
     repaired: Any

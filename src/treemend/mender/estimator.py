@@ -132,7 +132,8 @@ class Mender(BaseMender):
 
         Returns
         -------
-        self : Mender
+        Mender
+            The estimator itself.
         """
         del y
         self._fit(X)
