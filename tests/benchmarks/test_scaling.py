@@ -6,6 +6,8 @@ pytest.importorskip("distributed")
 
 from benchmarks import scaling
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the memory of a process is read from /proc")
 def test_the_quick_form_runs_and_memory_is_within_the_formula(capsys):

@@ -2,6 +2,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.slow
+
 SPEED = Path(__file__).parents[2] / "benchmarks" / "speed"
 
 

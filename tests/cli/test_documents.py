@@ -8,6 +8,8 @@ import pandas as pd
 import pytest
 from tests.cli.conftest import NAMES
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 
 

@@ -13,6 +13,8 @@ from treemend import Mender, load
 from treemend.cli import errors
 from treemend.exceptions import InputError, ModelFileError, OutputError, ParameterError
 
+pytestmark = pytest.mark.slow
+
 
 def lines(err):
     return [line for line in err.splitlines() if line.startswith("treemend: ")]

@@ -8,6 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 from tests.cli.conftest import NAMES
 
+pytestmark = pytest.mark.slow
+
 CODE = """
 import resource, sys
 from treemend.cli.errors import run

@@ -12,6 +12,8 @@ import treemend.dask
 from treemend import TCS, InputError, Mender, ParameterError
 from treemend.exceptions import ColumnsError
 
+pytestmark = pytest.mark.slow
+
 TABLES = ("repaired", "mask", "corrupted", "unusual", "p_values", "missing", "spread")
 ROWS_FOR_CHUNKS = {1: 24, 7: 100, 1000: 1100}
 

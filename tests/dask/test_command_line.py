@@ -16,6 +16,8 @@ from tests.dask.conftest import NAMES, suspects
 import treemend.cli.errors
 from treemend.cli.errors import run
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch, frame_mender):

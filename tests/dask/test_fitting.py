@@ -12,6 +12,8 @@ from treemend import Mender
 from treemend.exceptions import ColumnsError, InputError, ParameterError
 from treemend.sampling import sample_rows
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("chunk", [7, 50, 1000])
 def test_all_rows_give_the_bits_of_one_machine(chunk, client, clean):

@@ -19,6 +19,8 @@ from treemend.dask.api import model_key
 from treemend.dask.chunks import ModelFile
 from treemend.dask.cluster import local_client
 
+pytestmark = pytest.mark.slow
+
 TABLES = ("repaired", "mask", "corrupted", "unusual", "p_values", "missing", "spread")
 
 

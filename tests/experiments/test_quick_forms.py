@@ -5,6 +5,8 @@ from experiments.__main__ import EXPERIMENTS, main
 from experiments.recording import read_rows
 from tests.experiments.digits_file import write_digits
 
+pytestmark = pytest.mark.slow
+
 LEFT_BEHIND = {
     "false_alarms": ("false_alarms.csv", "theta.csv", "false_alarms.png"),
     "roc": ("roc.csv", "roc.png"),

@@ -17,6 +17,8 @@ from experiments.robustness.summaries import at_least, mean, number, pivot
 
 from treemend.synthetic import KINDS
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def settings(tmp_path):

@@ -407,3 +407,15 @@ def test_stuck_values_are_found_whatever_the_range_of_their_columns(layout):
     mended = Mender(layout=layout).fit(reference).mend(stuck)
     assert mended.corrupted.mean() > 0.9
     assert mended.mask[:, 8:17].mean() > 0.8
+
+
+@pytest.mark.parametrize("share", [0.25, 0.5, 0.75])
+def test_missing_columns_do_not_break_the_promise(share):
+    """Rows of low rank: what is observed is predicted the worse, the less there is of it."""
+    rng = np.random.default_rng(6)
+    mixing = rng.normal(size=(3, 16))
+    reference, fresh = (rng.normal(size=(300, 3)) @ mixing + 0.01 * rng.normal(size=(300, 16)) for _ in range(2))
+    fresh[:, rng.permutation(16)[: int(share * 16)]] = np.nan
+    mended = Mender().fit(reference).mend(fresh)
+    assert mended.corrupted.mean() < 0.07
+    assert mended.unusual.mean() < 0.07

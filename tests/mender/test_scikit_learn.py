@@ -4,7 +4,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from treemend import Mender
 
 # The checks fit on 20 rows; that a reference is too small for the promised rate is said, and tested elsewhere.
-pytestmark = pytest.mark.filterwarnings("ignore:.*too few for a false-alarm rate:UserWarning")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:.*too few for a false-alarm rate:UserWarning"),
+]
 
 OWN_COPY = "on the reference every row is judged by a model that has not seen it"
 

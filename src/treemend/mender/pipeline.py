@@ -158,10 +158,13 @@ def judge_rows(
                 evidence = row_evidence(detector, cells, rows, log_slope, n_jobs)
                 examined = evidence.statistic >= examine_above
                 found = find_sets(detector, rows, log_slope, evidence, examined, n_jobs)
-                raw[chunk] = evidence.statistic
-                sparse[chunk] = calibration.is_sparse(evidence.log_density) & ~np.isnan(cells).any(axis=1)
+                # The fewer cells a row has, the less can speak for it: below 0 that says nothing against it.
+                incomplete = np.isnan(cells).any(axis=1)
+                weak = incomplete & (evidence.values.max(axis=1) <= 0)
+                raw[chunk] = np.where(weak, calibration.least, evidence.statistic)
+                sparse[chunk] = calibration.is_sparse(evidence.log_density) & ~incomplete
                 left_alone = found.unusual & (evidence.statistic >= calibration.examined_above)
-                statistic[chunk] = np.where(left_alone, calibration.least, evidence.statistic)
+                statistic[chunk] = np.where(left_alone, calibration.least, raw[chunk])
                 known = (found.mask, found.kinds, evidence.cells)
                 parts.append((chunk[examined], *(model.to_columns(cell[examined]) for cell in known)))
                 advance(len(chunk))
