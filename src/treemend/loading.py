@@ -9,6 +9,7 @@ from treemend.exceptions import ModelFileError
 from treemend.mender import Mender
 from treemend.model_file import StoredModel, read_model
 from treemend.tcs import TCS
+from treemend.threads import one_library_thread
 
 __all__ = ["load"]
 
@@ -58,7 +59,9 @@ def _fitted(kind: Any, stored: StoredModel) -> Any:
         estimator._check_params()
     except ValueError as error:
         raise ModelFileError(f"{stored.path} does not hold a usable model: {error}") from None
-    model = stored.model(kind.model_type)
+    # What follows from the rest is computed as in a fit, by one thread: other threads round differently.
+    with one_library_thread():
+        model = stored.model(kind.model_type)
     if stored.names is not None and len(stored.names) != model.n_features:
         raise ModelFileError(
             f"{stored.path} has {len(stored.names)} column names for a model of {model.n_features} columns."

@@ -142,7 +142,7 @@ def started(*arguments, **options):
 @pytest.fixture
 def long_table(model):
     """A table that takes a while, since it is mended in many batches."""
-    rows = np.tile(np.loadtxt("clean.csv", delimiter=",", skiprows=1), (1500, 1))
+    rows = np.tile(np.loadtxt("clean.csv", delimiter=",", skiprows=1), (3000, 1))
     np.save("long.npy", rows)
     return ("mend", "long.npy", "-m", model, "-o", "out.npy", "--mask", "mask.npy", "--report", "r.html", "-j", "1")
 
@@ -158,7 +158,7 @@ def test_stopped_at_some_moment(stop, seconds, long_table):
             process.send_signal(stop)
         _, err = process.communicate()
     if process.returncode == 0:
-        assert len(np.load("out.npy")) == 300_000
+        assert len(np.load("out.npy")) == 600_000
     else:
         assert process.returncode in (128 + stop, -stop), err
         assert sorted(os.listdir()) == before

@@ -184,7 +184,7 @@ def _walk(
         writer.close()
     notes = () if drift is None else drift.notes(names)
     builder.add(replace(found.take(np.empty(0, dtype=np.int64)), notes=notes))
-    return Outcome(builder.summary(), () if drift is None or drift.covered else notes)
+    return Outcome(builder.summary(), notes)
 
 
 def _findings(reference: Reference, batch: Batch, first: int) -> Findings:
