@@ -55,5 +55,5 @@ def test_references_of_the_code_resolve():
     sections = set(re.findall(r"^#+ (\d+(?:\.\d+)?)\.? ", page, flags=re.MULTILINE))
     for path in sorted((ROOT / "src").rglob("*.py")):
         text = path.read_text()
-        for number in re.findall(r"method\.md`*,? section (\d+(?:\.\d+)?)", text):
+        for number in re.findall(r"method\.md`*,?\s+section (\d+(?:\.\d+)?)", text):
             assert number in sections, f"{path.name} refers to section {number} of docs/method.md"

@@ -1,8 +1,8 @@
 """Float32 estimates of Euclidean distances at every node, for ``alpha = 1``: sums of squares up the tree.
 
 Reference rows stand side by side in blocks of `LANES`, columns in fours that do not cross the border of a leaf. Four
-rows go through each block together. Only minima are kept: of the 8 reference rows that make a *cell* (method,
-section 8).
+rows go through each block together. Only minima are kept: of the 8 reference rows that make a *cell* (docs/method.md,
+section 2.10).
 """
 
 import math

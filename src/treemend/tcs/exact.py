@@ -1,4 +1,4 @@
-"""Ranked distances in float64 as the method defines them (method, section 3), and the nearest rows by them.
+"""Ranked distances in float64 as the method defines them (docs/method.md, section 2.3), and the nearest rows by them.
 
 The squared differences that count are summed one after the other, from the smallest to the largest, or in the order of
 the columns where all of them count. Of equally distant rows the one with the lower number is nearer.

@@ -22,7 +22,7 @@ ESTIMATES_TOGETHER = 500_000
 
 
 def n_kept(width: int, alpha: float) -> int:
-    """Return how many of ``width`` squared differences count (method, section 3).
+    """Return how many of ``width`` squared differences count (docs/method.md, section 2.3).
 
     Examples
     --------
