@@ -1,4 +1,4 @@
-"""Estimates of ranked distances by a sorting network: sort at the leaves and merge upward (docs/method.md, section 2.10).
+"""Estimates of ranked distances by a sorting network: sort at the leaves, merge upward (docs/method.md, section 2.10).
 
 Reference rows stand side by side in blocks of `LANES`, so that one instruction of the processor compares many of them.
 A block's squared differences stand on *wires*, one for each column and some that pad every leaf to the same power of
