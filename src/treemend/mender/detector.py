@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from treemend.mender.calibration import Calibration, Tails
+from treemend.mender.calibration import Calibration, Rarity, Tails, is_unusual, rest_scores
 from treemend.mender.columns import Columns
 from treemend.mender.density import Density
 from treemend.mender.evidence import (
@@ -26,7 +26,6 @@ from treemend.mender.evidence import (
 )
 from treemend.mender.layout import Layout
 from treemend.mender.moves import Mixture, Rules
-from treemend.mender.rarity import Rarity, is_unusual, rest_scores
 from treemend.mender.sets import Answers, find_rows
 from treemend.mender.stuck import RepeatedValues, stuck_evidence
 from treemend.mender.swept import Law

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treemend.mender.calibration import Calibration, Tails, learn_tails
+from treemend.mender.calibration import Calibration, Rarity, Tails, learn_tails
 from treemend.mender.columns import Columns, column_widths, learn_columns
 from treemend.mender.density import Density, choose_shape, learn_assigned, learn_fold
 from treemend.mender.detector import (
@@ -26,7 +26,6 @@ from treemend.mender.detector import (
 )
 from treemend.mender.evidence import FOREIGN, NOISE, SHIFTED, SINGLE
 from treemend.mender.layout import Layout
-from treemend.mender.rarity import Rarity
 from treemend.mender.stuck import learn_repeated_values
 from treemend.progress import step
 

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 from scipy.stats import f as fisher
 
+from treemend.mender.calibration import Rarity, rest_scores
 from treemend.mender.detector import clean_rests, find_sets, row_evidence
 from treemend.mender.layout import Layout
 from treemend.mender.learning import learn_detector
-from treemend.mender.rarity import Rarity, rest_scores
 
 
 @pytest.fixture(scope="module")
