@@ -30,9 +30,9 @@ LEAST_SLOPE = 1.0
 PARETO_SHARE = 0.1
 FEWEST_IN_TAIL = 10
 LARGEST_SHAPE = 0.45
-# Rows up to this upper share of the reference statistics are examined: more cost time, fewer make the threshold higher
-# than it need be, since clean rows that no set of cells explains are odd rather often.
-EXAMINED = 0.15
+# Rows up to this upper share of the reference statistics are examined, less where rows are many: more cost time, fewer
+# make the threshold higher than it need be, since clean rows that no set of cells explains are odd rather often.
+EXAMINED, LEAST_EXAMINED, EXAMINED_ROWS = 0.15, 0.06, 150
 # Share of clean rows that are called unusual because of their density alone.
 SPARSE = 0.01
 # The rest of a row is ordinary if at least this share of clean rests is as odd; where a set covers most of its row, the
@@ -103,7 +103,8 @@ class Calibration:
     @property
     def examined_above(self) -> float:
         """Rows with a statistic of at least this are examined: whether a set of their cells explains them."""
-        return float(self.raw[int((1 - EXAMINED) * (self.n_rows - 1))])
+        share = min(EXAMINED, max(LEAST_EXAMINED, EXAMINED_ROWS / self.n_rows))
+        return float(self.raw[int((1 - share) * (self.n_rows - 1))])
 
     def p_values(self, statistic: Floats, *, own: bool = False) -> Floats:
         """Return conformal p-values; equal statistics count as larger, so that ties are conservative.

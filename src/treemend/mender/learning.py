@@ -37,6 +37,8 @@ FOLDS = 5
 MOST_CROSS_FITTED = 5000
 MOST_LEARNT = 4000
 MOST_JUDGED = 4000
+# Rows of a fold whose rests are scored: what counts is their 1 % quantile.
+MOST_RESTS = 200
 # A price is never below this many nats, and otherwise what this share of clean rows does not exceed.
 LEAST_PRICE = 3.0
 SINGLE_QUANTILE, RUN_QUANTILE = 0.8, 0.95
@@ -201,14 +203,15 @@ def _calibrated(
         rows, log_slope = model.columns.to_rows(values[own])
         evidence.values[own, SINGLE] = single_evidence(model, take_evidence(evidence, own), rows, log_slope, n_jobs)
     folds = [replace(model, tails=learn_tails(_others(evidence, counting, f).values)) for f, model in enumerate(folds)]
-    rests = np.empty(len(fold))
+    rests = []
     rng = np.random.default_rng(seed)
     for f, model in enumerate(folds):
         own = np.flatnonzero(fold == f)
         evidence.statistic[own] = model.tails.statistic(evidence.values[own])
+        own = own[trusted[own]][:MOST_RESTS]
         rows = model.columns.to_rows(values[own])[0]
-        rests[own] = clean_rests(model, rows, _random_stretches(rows, rng), n_jobs)
-    rarity = Rarity(np.sort(rests[judged]))
+        rests.append(clean_rests(model, rows, _random_stretches(rows, rng), n_jobs))
+    rarity = Rarity(np.sort(np.concatenate(rests)))
     folds = [replace(model, rarity=rarity) for model in folds]
     raw = np.sort(evidence.statistic[judged])
     counted, examined = evidence.statistic.copy(), Calibration(raw, raw, raw)

@@ -95,7 +95,7 @@ class MenderModel:
         check_shapes(detector.tails, sizes, edge="kinds", slope="kinds")
         check_shapes(detector.prices, sizes, extra="kinds")
         check_shapes(detector.calibration, sizes, statistics="n", raw="n", log_density="complete")
-        check_shapes(detector.rarity, sizes, rest_scores="n")
+        check_shapes(detector.rarity, sizes, rest_scores="rests")
         check_shapes(detector.repeated, sizes, value="d v", share="d v k", tie="d")
         spread = self.filling.spread
         check_shapes(spread, sizes, factor="two grid", draw_factor="two grid", column="columns", empty="columns")

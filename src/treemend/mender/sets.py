@@ -27,6 +27,8 @@ from treemend.mender.moves import (
 )
 from treemend.mender.swept import (
     FAR_BEHIND,
+    FAR_BEHIND_IN_WIDE_ROWS,
+    NARROW,
     Law,
     Space,
     State,
@@ -46,8 +48,9 @@ Labels = NDArray[np.int8]
 Booleans = NDArray[np.bool_]
 
 # A start is not followed if it begins this many nats behind what another one has reached: 20 with FAR_BEHIND = 8 is six
-# times as fast on digits and loses .11 to .15 of the quality of two and three stretches, so all starts are followed.
-HOPELESS = 1e9
+# times as fast on digits and loses .11 to .15 of the quality of two and three stretches, so in rows of up to `NARROW`
+# cells all starts are followed.
+HOPELESS, HOPELESS_IN_WIDE_ROWS = 1e9, 20.0
 # A move of the whole row costs this many nats.
 MOVE_PRICE, MOVE_STEPS = 1.5, 20
 
@@ -126,7 +129,7 @@ def _likely(mix: Mixture, law: Law, r: Floats, q: Floats, m: int, space: Space, 
         top = max(top, terms[k])
     count = 0
     for k in range(n_components):
-        if terms[k] > top - FAR_BEHIND:
+        if terms[k] > top - (FAR_BEHIND if d <= NARROW else FAR_BEHIND_IN_WIDE_ROWS):
             chosen[count] = k
             count += 1
     return count
@@ -145,7 +148,7 @@ def _likely_alone(mix: Mixture, law: Law, away: Floats, m: int, space: Space, do
         top = max(top, terms[k])
     count = 0
     for k in range(n_components):
-        if terms[k] > top - FAR_BEHIND:
+        if terms[k] > top - (FAR_BEHIND if away.shape[1] <= NARROW else FAR_BEHIND_IN_WIDE_ROWS):
             donors[count] = k
             count += 1
     return count
@@ -271,7 +274,7 @@ def find_rows(
             for e in range(5):
                 if first_odds[i, e] > -np.inf and (kind < 0 or first_odds[i, e] > first_odds[i, kind]):
                     kind = e
-            if kind < 0 or first_odds[i, kind] < answers.odds[i] - HOPELESS:
+            if kind < 0 or first_odds[i, kind] < answers.odds[i] - (HOPELESS if d <= NARROW else HOPELESS_IN_WIDE_ROWS):
                 break
             tried += 1
             first_odds[i, kind] = -np.inf

@@ -25,6 +25,8 @@ Booleans = NDArray[np.bool_]
 # Components this many nats behind the best one are dropped from the search in a row: with fewer, a component that only
 # explains the row once several runs are out is lost.
 FAR_BEHIND = 30.0
+FAR_BEHIND_IN_WIDE_ROWS = 8.0
+NARROW = 100
 
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -232,7 +234,7 @@ def drop_unlikely(state: State, law: Law, n: int) -> State:
         top = max(top, terms[k])
     kept = 0
     for k in range(n_components):
-        if terms[k] > top - FAR_BEHIND:
+        if terms[k] > top - (FAR_BEHIND if d <= NARROW else FAR_BEHIND_IN_WIDE_ROWS):
             if kept < k:
                 for a in range(d):
                     state.r[kept, a] = state.r[k, a]
