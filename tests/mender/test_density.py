@@ -113,10 +113,9 @@ def test_one_complete_table_with_a_hole_is_learnt_alike():
     assert learnt.covariance == pytest.approx(complete.covariance, rel=0.05, abs=2e-4)
 
 
-@pytest.mark.parametrize("scale", [0.5, 1.0])
-def test_a_fold_of_all_rows_is_the_density_itself(scale):
+def test_a_fold_of_all_rows_is_the_density_itself():
     rows = two_clusters(300, 5, 2)
-    shape = Shape(3, 0.05, scale=scale)
+    shape = Shape(3, 0.05)
     density, assignment = learn_assigned(rows, shape, 0)
     fold = learn_fold(density, shape, assignment, rows, np.ones(300, bool), rows)
     assert fold.covariance == pytest.approx(density.covariance, abs=1e-9)
@@ -128,7 +127,7 @@ def test_a_fold_of_all_rows_is_the_density_itself(scale):
 def test_a_fold_in_its_own_coordinates_is_as_good_as_a_refit(share):
     rows = with_holes(two_clusters(600, 6, 2), share, 0)
     kept = np.arange(600) % 5 != 0
-    shape = Shape(3, 0.01, scale=0.5)
+    shape = Shape(3, 0.01)
     density, assignment = learn_assigned(rows, shape, 0)
     factor, offset = np.linspace(0.5, 2, 6), np.linspace(-1, 1, 6)
     own = offset + factor * rows

@@ -94,7 +94,7 @@ def test_a_row_has_the_same_bits_in_any_company(learnt):
     together, threaded = judged(values, 1), judged(values, 2)
     order = rng.permutation(70)
     shuffled = judged(values[order], 1)
-    for field in ("values", "statistic", "windows", "stuck", "cells", "log_density"):
+    for field in ("values", "statistic", "stuck", "cells", "log_density"):
         np.testing.assert_array_equal(getattr(together, field), getattr(threaded, field))
         np.testing.assert_array_equal(getattr(together, field)[order], getattr(shuffled, field))
     alone = judged(values[5:6], 1)

@@ -15,6 +15,7 @@ from treemend.mender.calibration import Calibration, Rarity, Tails, is_unusual, 
 from treemend.mender.columns import Columns
 from treemend.mender.density import Density
 from treemend.mender.evidence import (
+    FOREIGN,
     NOISE,
     SHIFTED,
     SINGLE,
@@ -26,7 +27,7 @@ from treemend.mender.evidence import (
 )
 from treemend.mender.layout import Layout
 from treemend.mender.moves import Mixture, Rules
-from treemend.mender.sets import Answers, find_rows
+from treemend.mender.sets import Answers, Starts, find_rows
 from treemend.mender.stuck import RepeatedValues, stuck_evidence
 from treemend.mender.swept import Law
 from treemend.mender.windows import BLOCKS, most_cells, run_prior
@@ -96,8 +97,6 @@ class Evidence:
         Log odds against clean: noise, foreign, shifted, stuck, single cells.
     statistic : (n,)
         The one number that is compared with the reference; higher is odder.
-    windows : (n, 3, d) bool
-        The best coarse windows for noise, foreign and shifted.
     stuck : (n, d) bool
         The most surprising run of equal values.
     cells : (n, d)
@@ -108,7 +107,6 @@ class Evidence:
 
     values: Floats
     statistic: Floats
-    windows: Booleans
     stuck: Booleans
     cells: Floats
     log_density: Floats
@@ -159,14 +157,7 @@ def first_evidence(
 ) -> Evidence:
     """Weigh windows and stuck values; single cells are counted one by one, nothing is scaled."""
     n, d = rows.shape
-    found = Evidence(
-        np.full((n, 5), NO_EVIDENCE),
-        np.zeros(n),
-        np.zeros((n, 3, d), bool),
-        np.zeros((n, d), bool),
-        np.zeros((n, d)),
-        np.zeros(n),
-    )
+    found = Evidence(np.full((n, 5), NO_EVIDENCE), np.zeros(n), np.zeros((n, d), bool), np.zeros((n, d)), np.zeros(n))
     laid = values[:, detector.layout.order]
     for observed, members in patterns(rows):
         if observed.sum() < 2:
@@ -177,12 +168,6 @@ def first_evidence(
         found.values[members, :3] = np.maximum(weighed.values, NO_EVIDENCE)
         found.log_density[members] = weighed.log_density
         found.cells[block] = weighed.cells
-        place = np.flatnonzero(observed)
-        for kind in range(3):
-            for window in np.unique(weighed.window[:, kind]):
-                which = members[weighed.window[:, kind] == window]
-                if window >= 0:
-                    found.windows[which[:, None], kind, place[scan.windows.cells(window)]] = True
         mix, law = mixture_arrays(scan)
         odd, mask = stuck_evidence(scan, mix, law, detector.repeated, observed, laid[block], seen, n_jobs)
         found.values[members, STUCK] = odd
@@ -230,12 +215,11 @@ def single_evidence(
         best = found.cells[np.ix_(members, place)].max(axis=1) + rules.prior[1, 1]
         evidence[members] = best
         grown = members[best > 0]
-        starts = np.zeros((len(grown), 4, len(place)), np.int8)
-        starts[:, NOISE] = found.windows[grown, NOISE][:, place]
-        first = np.full((len(grown), 5), -np.inf)
-        first[:, SINGLE] = 0.0
+        tried = np.zeros((len(grown), 5), bool)
+        tried[:, SINGLE] = True
         block = np.ix_(grown, place)
-        evidence[grown] = search_rows(scan, rules, rows[block], log_slope[block], starts, first, n_jobs).odds
+        stuck = found.stuck[block]
+        evidence[grown] = search_rows(scan, rules, rows[block], log_slope[block], stuck, tried, n_jobs).odds
     return evidence
 
 
@@ -273,38 +257,27 @@ def find_sets(
         if len(place) < 2:
             found.unusual[members] = True
             continue
-        scan, block = detector.scan(observed), np.ix_(members, place)
+        scan = detector.scan(observed)
         # Runs are moved along a sequence; a grid's squares are only improved cell by cell.
         on_grid = scan.cells.height > 1
         rules = set_rules(scan, detector.prices.run, detector.prices.extra, 0 if on_grid else ROUNDS, 3 * len(place))
-        starts = np.concatenate([evidence.windows[members], evidence.stuck[members][:, None]], axis=1)[:, :, place]
-        first = first_odds(evidence.values[members], leading[members], starts, rules)
-        if on_grid:
-            first[:, SHIFTED] = -np.inf
-        answers = search_rows(scan, rules, rows[block], log_slope[block], starts.astype(np.int8), first, n_jobs)
-        unusual = is_unusual(detector.rarity, answers, detector.density.tail)
-        found.log_odds[members] = answers.odds
-        found.unusual[members] = unusual
-        labels = np.where(unusual[:, None], np.int8(-1), answers.labels)
-        found.kinds[block] = labels
-        found.mask[block] = labels >= 0
+        # The stuck run alone is tried where it is sure or the oddest thing; all else elsewhere, and where that fails.
+        stuck = leading[members] == STUCK
+        failed = ~stuck
+        for kinds in ([STUCK], [NOISE, SINGLE, FOREIGN] + [SHIFTED] * (not on_grid)):
+            some = np.flatnonzero(stuck if kinds == [STUCK] else failed)
+            block = np.ix_(members[some], place)
+            tried = np.zeros((len(some), 5), bool)
+            tried[:, kinds] = True
+            answers = search_rows(scan, rules, rows[block], log_slope[block], evidence.stuck[block], tried, n_jobs)
+            unusual = is_unusual(detector.rarity, answers, detector.density.tail)
+            failed[some] = unusual
+            found.log_odds[members[some]] = answers.odds
+            found.unusual[members[some]] = unusual
+            labels = np.where(unusual[:, None], np.int8(-1), answers.labels)
+            found.kinds[block] = labels
+            found.mask[block] = labels >= 0
     return found
-
-
-def first_odds(evidence: Floats, leading: Integers, starts: Booleans, rules: Rules) -> Floats:
-    """Return the log odds (n, 5) of each start, -inf for those that are not tried.
-
-    The stuck run alone is tried where it is sure or the oddest thing, else all others.
-    """
-    odds = evidence - rules.extra
-    size = starts.sum(axis=2)
-    odds[:, :STUCK] += rules.prior[size[:, :STUCK], np.minimum(size[:, :STUCK], 1)]
-    odds[:, SINGLE] = np.maximum(odds[:, SINGLE], rules.prior[1, 1])
-    stuck = leading == STUCK
-    odds[stuck] = -np.inf
-    odds[:, STUCK] = np.where(stuck, 0.0, -np.inf)
-    odds[:, : STUCK + 1][size == 0] = -np.inf
-    return odds
 
 
 def search_rows(
@@ -312,21 +285,31 @@ def search_rows(
     rules: Rules,
     rows: Floats,
     log_slope: Floats,
-    starts: Labels,
-    first: Floats,
+    stuck: Booleans,
+    tried: Booleans,
     n_jobs: int | None,
 ) -> Answers:
-    """Find the best set of each row, from the starts (n, 4, d) whose log odds ``first`` (n, 5) are finite."""
+    """Find the best set of each row; ``tried`` (n, 5) says from which kinds of starts."""
     n, d = rows.shape
     answers = Answers(np.full((n, d), -1, np.int8), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n))
     mix, law = mixture_arrays(scan)
     rows, log_slope = np.ascontiguousarray(rows), np.ascontiguousarray(log_slope)
-    begin = np.ascontiguousarray(starts, np.int8)
+    found = window_evidence(scan, rows, log_slope, n_jobs)
+    windows = scan.windows.order, scan.windows.first, scan.windows.size
+    starts = Starts(
+        tried,
+        found.window,
+        found.noise,
+        found.noise_odds,
+        found.core,
+        found.core_odds,
+        np.ascontiguousarray(stuck),
+        *windows,
+    )
 
     def task(part: slice) -> None:
-        labels, odds, evidence, rest, move = answers
-        own = Answers(labels[part], odds[part], evidence[part], rest[part], move[part])
-        find_rows(mix, law, rules, rows[part], log_slope[part], begin[part], first[part].copy(), own)
+        own = Starts(*(array[part] for array in starts[:7]), *windows)
+        find_rows(mix, law, rules, rows[part], log_slope[part], own, Answers(*(array[part] for array in answers)))
 
     for_chunks(task, n, 10 * d**3, n_jobs)
     return answers
@@ -340,12 +323,10 @@ def clean_rests(detector: Detector, rows: Floats, out: Booleans, n_jobs: int | N
         if len(place) < 2:
             continue
         scan, block = detector.scan(observed), np.ix_(members, place)
-        starts = np.zeros((len(members), 4, len(place)), np.int8)
-        starts[:, STUCK] = out[block]
-        first = np.full((len(members), 5), -np.inf)
-        first[:, STUCK] = 0.0
+        tried = np.zeros((len(members), 5), bool)
+        tried[:, STUCK] = True
         rules = set_rules(scan, 0.0, np.zeros(5), 0, 0)
-        answers = search_rows(scan, rules, rows[block], np.zeros(rows[block].shape), starts, first, n_jobs)
+        answers = search_rows(scan, rules, rows[block], np.zeros(rows[block].shape), out[block], tried, n_jobs)
         kept = (answers.labels < 0).sum(axis=1)
         scores[members] = rest_scores(answers.rest, kept, detector.density.tail)
     return scores

@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,16 +57,16 @@ class Scan:
     information: Floats
 
 
-@dataclass(frozen=True)
-class WindowEvidence:
+class WindowEvidence(NamedTuple):
     """Of n rows: the most evidence for noise, foreign and shifted, where, and the evidence of each cell.
 
     Attributes
     ----------
-    values : (n, 3)
-        Log odds of the best window.
-    window : (n, 3) int
-        Number of that window in the `Scan` of the row's observed cells.
+    values, window : (n, 3)
+        Log odds of the best window, and its number in the `Scan`.
+    noise_odds, noise, core_odds, core : (n, K)
+        For each component, the largest log density of a row with a window of noise, and with a window that is kept and
+        noise elsewhere; and the numbers of these windows.
     cells : (n, d)
         Log odds of each cell by itself being noise; 0 where missing.
     log_density : (n,)
@@ -74,6 +75,10 @@ class WindowEvidence:
 
     values: Floats
     window: Integers
+    noise_odds: Floats
+    noise: Integers
+    core_odds: Floats
+    core: Integers
     cells: Floats
     log_density: Floats
 
@@ -146,8 +151,14 @@ def window_evidence(scan: Scan, rows: Floats, log_slope: Floats, n_jobs: int | N
     """
     n, d = rows.shape
     density, windows = scan.density, scan.windows
-    values, window = np.full((n, 3), -np.inf), np.full((n, 3), -1)
-    cells, log_density = np.zeros((n, d)), np.zeros(n)
+    shape = n, len(density.centre)
+    found = WindowEvidence(
+        np.full((n, 3), -np.inf),
+        np.full((n, 3), -1),
+        *(part for _ in range(2) for part in (np.full(shape, -np.inf), np.zeros(shape, np.int64))),
+        np.zeros((n, d)),
+        np.zeros(n),
+    )
     blocks = -(-n // LANES)
 
     def task(part: slice) -> None:
@@ -171,15 +182,12 @@ def window_evidence(scan: Scan, rows: Floats, log_slope: Floats, n_jobs: int | N
             scan.log_det_given_rest,
             scan.log_det_alone,
             scan.information,
-            values[own],
-            window[own],
-            cells[own],
-            log_density[own],
+            *(part[own] for part in found),
         )
 
     if d:
         for_chunks(task, blocks, LANES * (scan.given_rest.size + 1), n_jobs)
-    return WindowEvidence(values, window, cells, log_density)
+    return found
 
 
 @kernel
@@ -204,6 +212,10 @@ def _scan_rows(
     information: Floats,
     values: Floats,
     window: Integers,
+    noise_odds: Floats,
+    noise_window: Integers,
+    core_odds: Floats,
+    core_window: Integers,
     cells: Floats,
     log_density: Floats,
 ) -> None:
@@ -258,6 +270,9 @@ def _scan_rows(
                         terms[2, v, lane, k] = student(moved, d, q - pull, tail)
             for lane in range(here):
                 i = begin + lane
+                all_slopes = 0.0
+                for j in range(d):
+                    all_slopes += log_slope[i, j]
                 total = 0.0
                 at = 0
                 for v in range(n_windows):
@@ -277,6 +292,15 @@ def _scan_rows(
                         if value > values[i, e]:
                             values[i, e] = value
                             window[i, e] = first + v
+                    for k in range(n_components):
+                        value = terms[0, v, lane, k] + noise[v]
+                        if value > noise_odds[i, k]:
+                            noise_odds[i, k] = value
+                            noise_window[i, k] = first + v
+                        value = terms[1, v, lane, k] + all_slopes - noise[v]
+                        if value > core_odds[i, k]:
+                            core_odds[i, k] = value
+                            core_window[i, k] = first + v
 
 
 @kernel

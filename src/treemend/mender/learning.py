@@ -136,7 +136,6 @@ def no_evidence(n: int, d: int) -> Evidence:
     return Evidence(
         np.full((n, 5), -1e3),
         np.full(n, -np.inf),
-        np.zeros((n, 3, d), bool),
         np.zeros((n, d), bool),
         np.zeros((n, d)),
         np.zeros(n),

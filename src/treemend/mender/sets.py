@@ -1,42 +1,39 @@
 """The set of overwritten cells of a row, and the kind of each of its runs.
 
-From each start (the best window for noise, foreign and shifted, the stuck run, nothing) the set is improved while its
-log odds grow: borders of a run are moved, single cells toggled, whole runs added or put back. The start that ends with
-the largest log odds J is kept: ``J = log p(kept) - log p(row) + sum of log slopes over noise cells + sum of log p(run
-alone) over foreign runs [+ gain of the shift] + prior(n, R)``.
+A set is sought under one component of the density at a time: the likeliest ones, each from the window that is best
+called noise given the rest, from all cells outside the window that is best kept, and from nothing. Further starts are
+the best foreign window, the best shifted one, and the run of equal values. From each, the set is improved while its log
+odds grow. The set with the largest log odds J under the whole density is kept: ``J = log p(kept) - log p(row) + sum of
+log slopes over noise cells + log p(foreign run alone) [+ gain of the shift] + prior(n, R)``.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from treemend.mender.compiled import kernel
-from treemend.mender.evidence import FOREIGN, NOISE, SHIFTED, SINGLE
+from treemend.mender.evidence import FOREIGN, NOISE, SHIFT, SHIFTED, SINGLE, STUCK
 from treemend.mender.moves import (
     KEPT,
-    PUT_BACK,
+    MOST_OUT,
     Mixture,
     Rules,
-    best_run_move,
     best_shift,
     count_runs,
-    grow_cells,
-    move_borders,
-    new_space,
+    move_foreign_borders,
+    move_run,
+    toggle_cells,
 )
 from treemend.mender.swept import (
-    FAR_BEHIND,
-    FAR_BEHIND_IN_WIDE_ROWS,
-    NARROW,
+    FORM,
+    LOG_DET,
     Law,
     Space,
     State,
-    alone_densities,
-    drop_unlikely,
-    inlined,
-    kept_density,
     log_sum,
+    new_space,
     prefix_forms,
     student,
     sweep,
@@ -47,12 +44,29 @@ Integers = NDArray[np.int64]
 Labels = NDArray[np.int8]
 Booleans = NDArray[np.bool_]
 
-# A start is not followed if it begins this many nats behind what another one has reached: 20 with FAR_BEHIND = 8 is six
-# times as fast on digits and loses .11 to .15 of the quality of two and three stretches, so in rows of up to `NARROW`
-# cells all starts are followed.
-HOPELESS, HOPELESS_IN_WIDE_ROWS = 1e9, 20.0
+# How many components are followed from each kind of start, and how far behind the first one they may be, in nats.
+FOLLOWED, FAR_BEHIND = 3, 30.0
 # A move of the whole row costs this many nats.
 MOVE_PRICE, MOVE_STEPS = 1.5, 20
+# A set with more cells than the one before must be better by this many nats: where both are about as good, less is
+# changed.
+CLOSE = 2.0
+CORE = 5
+
+
+class Starts(NamedTuple):
+    """Where the search begins in n rows; windows are the first ``size[v]`` cells of ``order`` from ``first[v]`` on."""
+
+    tried: Booleans  # n x 5: kinds that are tried
+    window: Integers  # n x 3: best window of noise, foreign and shifted
+    noise: Integers  # n x K: best window of noise for each component
+    noise_odds: Floats  # n x K
+    core: Integers  # n x K: window that is best kept, all else being noise
+    core_odds: Floats  # n x K
+    stuck: Booleans  # n x d
+    order: Integers
+    first: Integers  # V
+    size: Integers  # V
 
 
 class Answers(NamedTuple):
@@ -66,10 +80,9 @@ class Answers(NamedTuple):
 
 
 @kernel
-def row_state(mix: Mixture, law: Law, row: Floats, away: Floats, r: Floats, q: Floats) -> float:
-    """Fill deviations, forces and quadratic forms of a row with nothing out; return its log density."""
+def row_state(mix: Mixture, law: Law, row: Floats, away: Floats, r: Floats, q: Floats, terms: Floats) -> float:
+    """Fill deviations, forces, forms and log densities of a row with nothing out; return its log density."""
     n_components, d = away.shape
-    terms = np.empty(n_components)
     for k in range(n_components):
         for j in range(d):
             away[k, j] = row[j] - mix.centre[k, j]
@@ -85,11 +98,45 @@ def row_state(mix: Mixture, law: Law, row: Floats, away: Floats, r: Floats, q: F
     return log_sum(terms)
 
 
-@inlined
-def _move_gain(mix: Mixture, law: Law, r: Floats, q: Floats, whole: float) -> float:
+@kernel
+def kept_terms(
+    mix: Mixture, law: Law, r: Floats, q: Floats, m: int, space: Space, terms: Floats, forms: Floats
+) -> None:
+    """Fill each component's log density and quadratic form of what is kept when ``space.order[:m]`` are out."""
+    d = r.shape[1]
+    for k in range(len(terms)):
+        form, half = 0.0, 0.0
+        if m > 0:
+            prefix_forms(mix.precision[k], 1.0, r[k], space.order, m, space.upper, space.forms)
+            form, half = space.forms[0, m - 1], space.forms[1, m - 1]
+        forms[k] = max(q[k] - form, 0.0)
+        terms[k] = student(mix.log_weight[k] + law.constants[d - m] + mix.log_det[k] - half, d - m, forms[k], law.tail)
+
+
+@kernel
+def _alone_terms(mix: Mixture, law: Law, away: Floats, m: int, space: Space, terms: Floats) -> None:
+    """Fill each component's log density of the cells ``space.order[:m]`` by themselves."""
+    for k in range(len(terms)):
+        prefix_forms(mix.covariance[k], 1.0, away[k], space.order, m, space.upper, space.forms)
+        level = mix.log_weight[k] + law.constants[m] - space.forms[1, m - 1]
+        terms[k] = student(level, m, space.forms[0, m - 1], law.tail)
+
+
+@kernel
+def _list_cells(labels: Labels, kind: int, order: Integers) -> int:
+    """Fill ``order`` with the cells of a kind (any: -1); return how many."""
+    m = 0
+    for j in range(len(labels)):
+        if labels[j] >= 0 and (kind < 0 or labels[j] == kind):
+            order[m] = j
+            m += 1
+    return m
+
+
+@kernel
+def _move_gain(mix: Mixture, law: Law, r: Floats, q: Floats, whole: float, terms: Floats) -> float:
     """Return how much likelier a row is with all its cells moved by one common amount, after the price of that."""
     n_components, d = r.shape
-    terms = np.empty(n_components)
     for k in range(n_components):
         force = 0.0
         for j in range(d):
@@ -110,51 +157,24 @@ def _move_gain(mix: Mixture, law: Law, r: Floats, q: Floats, whole: float) -> fl
 
 
 @kernel
-def _likely(mix: Mixture, law: Law, r: Floats, q: Floats, m: int, space: Space, chosen: Integers) -> int:
-    """Fill ``chosen`` with the components not far behind the best once ``space.order[:m]`` are out; return how many.
-
-    Where all cells are asked about (m 0), those of the row as it is.
-    """
+def _shift_gain(mix: Mixture, law: Law, r: Floats, q: Floats, m: int, space: Space, terms: Floats) -> float:
+    """Return the log density of the row with a common shift of ``space.order[:m]``, minus that without these cells."""
     n_components, d = r.shape
-    terms = np.empty(n_components)
-    top = -np.inf
+    shifted, forms = np.empty(n_components), np.empty(n_components)
     for k in range(n_components):
-        form, half = 0.0, 0.0
-        if m > 0:
-            prefix_forms(mix.precision[k], 1.0, r[k], space.order, m, space.upper, space.forms)
-            form, half = space.forms[0, m - 1], space.forms[1, m - 1]
-        terms[k] = student(
-            mix.log_weight[k] + law.constants[d - m] + mix.log_det[k] - half, d - m, q[k] - form, law.tail
-        )
-        top = max(top, terms[k])
-    count = 0
-    for k in range(n_components):
-        if terms[k] > top - (FAR_BEHIND if d <= NARROW else FAR_BEHIND_IN_WIDE_ROWS):
-            chosen[count] = k
-            count += 1
-    return count
+        information, force = 0.0, 0.0
+        for a in range(m):
+            force += r[k, space.order[a]]
+            for b in range(m):
+                information += mix.precision[k, space.order[a], space.order[b]]
+        growth = 1.0 + SHIFT * SHIFT * information
+        level = mix.log_weight[k] + law.constants[d] + mix.log_det[k] - 0.5 * math.log(growth)
+        shifted[k] = student(level, d, q[k] - SHIFT * SHIFT * force**2 / growth, law.tail)
+    kept_terms(mix, law, r, q, m, space, terms, forms)
+    return log_sum(shifted) - log_sum(terms)
 
 
-@inlined
-def _likely_alone(mix: Mixture, law: Law, away: Floats, m: int, space: Space, donors: Integers) -> int:
-    """Fill ``donors`` with the components not far behind the best for ``space.order[:m]`` alone; return how many."""
-    n_components = len(mix.log_weight)
-    terms = np.empty(n_components)
-    top = -np.inf
-    for k in range(n_components):
-        prefix_forms(mix.covariance[k], 1.0, away[k], space.order, m, space.upper, space.forms)
-        level = mix.log_weight[k] + law.constants[m] - space.forms[1, m - 1]
-        terms[k] = student(level, m, space.forms[0, m - 1], law.tail)
-        top = max(top, terms[k])
-    count = 0
-    for k in range(n_components):
-        if terms[k] > top - (FAR_BEHIND if away.shape[1] <= NARROW else FAR_BEHIND_IN_WIDE_ROWS):
-            donors[count] = k
-            count += 1
-    return count
-
-
-@inlined
+@kernel
 def _search(
     mix: Mixture,
     law: Law,
@@ -163,171 +183,150 @@ def _search(
     r: Floats,
     q: Floats,
     away: Floats,
-    chosen: Integers,
-    donors: Integers,
+    k: int,
+    donor: int,
+    u: Floats,
+    kind: int,
+    space: Space,
+    labels: Labels,
+) -> None:
+    """Improve the set ``labels`` of one row under component k; a foreign run comes from component ``donor``."""
+    d = len(u)
+    for a in range(d):
+        state.out[a] = False
+        state.r[a] = r[k, a]
+        for b in range(a + 1):
+            state.W[a, b] = mix.precision[k, a, b]
+    state.totals[FORM], state.totals[LOG_DET] = q[k], mix.log_det[k]
+    lo, hi = d, 0
+    for j in range(d):
+        if labels[j] >= 0:
+            lo, hi = min(lo, j), j + 1
+    if kind == SHIFTED:
+        lo, hi = best_shift(law, rules, mix.precision[k], r[k], q[k], lo, hi)
+        for j in range(d):
+            labels[j] = SHIFTED if lo <= j < hi else KEPT
+    for j in range(d):
+        if labels[j] >= 0:
+            sweep(state, j, space.line)
+    if kind == FOREIGN and rules.rounds > 0:
+        move_foreign_borders(law, rules, state, mix.covariance[donor], away[donor], labels, lo, hi, space)
+    for turn in range(rules.rounds + 1):
+        toggle_cells(law, rules, state, u, labels, space)
+        if turn == rules.rounds:
+            break
+        if not move_run(law, rules, state, u, labels, False, space) and not move_run(
+            law, rules, state, u, labels, True, space
+        ):
+            break
+
+
+@kernel
+def _keep_best(
+    mix: Mixture,
+    law: Law,
+    rules: Rules,
+    r: Floats,
+    q: Floats,
+    away: Floats,
     u: Floats,
     whole: float,
     kind: int,
-    start: Labels,
-    space: Space,
     labels: Labels,
-) -> tuple[float, float]:
-    """Find the set of one row from one start; return its log odds and the form of its rest, and fill ``labels``.
-
-    ``state`` is that of the row with nothing out under the ``chosen`` components; ``start`` marks the cells to begin
-    with; foreign runs by themselves are judged by the components ``donors``.
-    """
-    d = len(u)
-    lo, hi = d, 0
-    for j in range(d):
-        labels[j] = KEPT
-        if kind != SINGLE and start[j]:
-            lo, hi = min(lo, j), j + 1
-            labels[j] = kind
-    bonus, moved = -rules.extra[kind], 0.0
-    if kind == SHIFTED:
-        moved, lo, hi = best_shift(mix, law, rules, r, q, chosen, lo, hi)
-        for j in range(d):
-            labels[j] = SHIFTED if lo <= j < hi else KEPT
-    n_out = 0
-    for j in range(d):
-        if labels[j] >= 0:
-            sweep(state, j)
-            n_out += 1
-    state = drop_unlikely(state, law, d - n_out)
-    if kind == SHIFTED:
-        bonus += moved - kept_density(state, law, d - n_out)
-    foreign_too = kind in (FOREIGN, SHIFTED)
-    move = kind
-    for turn in range(rules.rounds + 1):
-        if rules.rounds > 0 and move in (NOISE, FOREIGN):
-            lo, hi = move_borders(mix, law, rules, state, away, donors, u, labels, lo, hi, move, space)
-        if move == FOREIGN:
-            m = 0
-            for j in range(lo, hi):
-                if labels[j] == FOREIGN:
-                    space.order[m] = j
-                    m += 1
-            alone_densities(mix.covariance, away, mix.log_weight, donors, law, m, space)
-            bonus += space.alone[m - 1]
-        grow_cells(law, rules, state, u, labels, space)
-        n_out = count_runs(labels, rules.joined, -1)[0]
-        if turn == rules.rounds or n_out >= 0.6 * d:
-            break
-        state = drop_unlikely(state, law, d - n_out)
-        lo, hi, move = best_run_move(mix, law, rules, state, away, donors, u, labels, foreign_too, space)
-        if lo < 0:
-            break
-        for j in range(lo, hi):
-            labels[j] = KEPT if move == PUT_BACK else move
-            sweep(state, j)
-        if move == FOREIGN:
-            bonus -= rules.extra[FOREIGN]
+    space: Space,
+    answers: Answers,
+    i: int,
+) -> None:
+    """Let a set be the answer of row i if its log odds under the whole density are the largest so far."""
     n, runs = count_runs(labels, rules.joined, -1)
-    odds = kept_density(state, law, d - n) - whole + bonus + rules.prior[n, runs]
-    for j in range(d):
+    if n == 0 or (n > MOST_OUT * len(u) and kind != STUCK):
+        return
+    terms, forms = np.empty(len(q)), np.empty(len(q))
+    evidence = -whole - rules.extra[kind if kind < CORE else NOISE]
+    if kind == FOREIGN:
+        _alone_terms(mix, law, away, _list_cells(labels, FOREIGN, space.order), space, terms)
+        evidence += log_sum(terms)
+    if kind == SHIFTED:
+        evidence += _shift_gain(mix, law, r, q, _list_cells(labels, SHIFTED, space.order), space, terms)
+    kept_terms(mix, law, r, q, _list_cells(labels, -1, space.order), space, terms, forms)
+    evidence += log_sum(terms)
+    for j in range(len(u)):
         if labels[j] == NOISE:
-            odds += u[j]
-    form, best = 0.0, -np.inf
-    for k in range(len(state.q)):
-        value = student(state.log_weight[k] + state.ld[k], d - n, state.q[k], law.tail)
-        if value > best:
-            best, form = value, max(state.q[k], 0.0)
-    return odds, form
+            evidence += u[j]
+    margin = CLOSE if n > count_runs(answers.labels[i], rules.joined, -1)[0] else 0.0
+    if evidence + rules.prior[n, runs] > answers.odds[i] + margin:
+        answers.odds[i], answers.evidence[i] = evidence + rules.prior[n, runs], evidence
+        answers.rest[i] = forms[terms.argmax()]
+        for j in range(len(u)):
+            answers.labels[i, j] = labels[j]
+
+
+@kernel
+def _mark(starts: Starts, window: int, label: int, labels: Labels) -> int:
+    """Label the cells of a window, and no others; return how many."""
+    for j in range(len(labels)):
+        labels[j] = KEPT
+    first = starts.first[window]
+    for a in range(starts.size[window]):
+        labels[starts.order[first + a]] = label
+    return int(starts.size[window])
 
 
 @kernel
 def find_rows(
-    mix: Mixture,
-    law: Law,
-    rules: Rules,
-    rows: Floats,
-    u: Floats,
-    starts: Labels,
-    first_odds: Floats,
-    answers: Answers,
+    mix: Mixture, law: Law, rules: Rules, rows: Floats, slopes: Floats, starts: Starts, answers: Answers
 ) -> None:
-    """Find the best set of each row.
-
-    ``starts`` (n, 4, d) marks the cells to begin with for noise, foreign, shifted and stuck; ``first_odds`` (n, 5) are
-    the log odds of each start, -inf for starts that are not tried.
-    """
+    """Find the best set of each row."""
     n, d = rows.shape
     n_components = len(mix.log_weight)
     space = new_space(d)
     away, r, q = np.empty((n_components, d)), np.empty((n_components, d)), np.empty(n_components)
-    matrices = np.empty((n_components, d, d))
-    part_r, part_q, part_ld = np.empty((n_components, d)), np.empty(n_components), np.empty(n_components)
-    part_weight, out = np.empty(n_components), np.empty(d, np.bool_)
+    state = State(np.empty((d, d)), np.empty(d), np.empty(2), np.empty(d, np.bool_))
+    terms, alone, forms = np.empty(n_components), np.empty(n_components), np.empty(n_components)
     labels = np.empty(d, np.int8)
-    chosen, donors = np.empty(n_components, np.int64), np.empty(n_components, np.int64)
     for i in range(n):
-        whole = row_state(mix, law, rows[i], away, r, q)
-        answers.move[i] = _move_gain(mix, law, r, q, whole)
+        u = slopes[i]
+        whole = row_state(mix, law, rows[i], away, r, q, terms)
+        answers.move[i] = _move_gain(mix, law, r, q, whole, terms)
         answers.odds[i], answers.evidence[i], answers.rest[i] = -np.inf, -np.inf, 0.0
         for j in range(d):
             answers.labels[i, j] = KEPT
-        tried = 0
-        while tried < 5:
-            # The most promising start that is left.
-            kind = -1
-            for e in range(5):
-                if first_odds[i, e] > -np.inf and (kind < 0 or first_odds[i, e] > first_odds[i, kind]):
-                    kind = e
-            if kind < 0 or first_odds[i, kind] < answers.odds[i] - (HOPELESS if d <= NARROW else HOPELESS_IN_WIDE_ROWS):
-                break
-            tried += 1
-            first_odds[i, kind] = -np.inf
-            start = starts[i, kind if kind != SINGLE else NOISE]
-            m = 0
-            for j in range(d):
-                if start[j]:
-                    space.order[m] = j
-                    m += 1
-            count = _likely(mix, law, r, q, m, space, chosen)
-            n_donors = count
-            if kind in (FOREIGN, SHIFTED):
-                # Where a foreign run comes from: what is likely for it by itself.
-                n_donors = _likely_alone(mix, law, away, m, space, donors)
-            if kind == SINGLE and m > 0:
-                n_whole = _likely(mix, law, r, q, 0, space, donors)
-                for a in range(n_whole):
-                    known = False
-                    for b in range(count):
-                        known |= chosen[b] == donors[a]
-                    if not known:
-                        chosen[count] = donors[a]
-                        count += 1
-            for b in range(count):
-                k = chosen[b]
-                part_q[b], part_ld[b], part_weight[b] = q[k], mix.log_det[k], mix.log_weight[k]
-                for a in range(d):
-                    part_r[b, a] = r[k, a]
-                    for c in range(a + 1):
-                        matrices[b, a, c] = mix.precision[k, a, c]
-            for j in range(d):
-                out[j] = False
-            state = State(matrices[:count], part_r[:count], part_q[:count], part_ld[:count], part_weight[:count], out)
-            odds, form = _search(
-                mix,
-                law,
-                rules,
-                state,
-                r,
-                q,
-                away,
-                chosen[:count],
-                donors[:n_donors],
-                u[i],
-                whole,
-                kind,
-                start,
-                space,
-                labels,
-            )
-            n_out, runs = count_runs(labels, rules.joined, -1)
-            if odds > answers.odds[i] and n_out > 0:
-                answers.odds[i], answers.evidence[i] = odds, odds - rules.prior[n_out, runs]
-                answers.rest[i] = form
+        for kind in (NOISE, SINGLE, CORE):
+            if not starts.tried[i, kind if kind < CORE else NOISE]:
+                continue
+            odds = starts.core_odds[i] if kind == CORE else starts.noise_odds[i]
+            for k in range(n_components):
+                terms[k] = odds[k]
+            least = terms.max() - FAR_BEHIND
+            for _ in range(min(FOLLOWED, n_components)):
+                k = terms.argmax()
+                if terms[k] < least:
+                    break
+                terms[k] = -np.inf
+                if kind == CORE:
+                    _mark(starts, starts.core[i, k], 1, labels)
+                    for j in range(d):
+                        labels[j] = KEPT if labels[j] >= 0 else NOISE
+                elif kind == NOISE:
+                    _mark(starts, starts.noise[i, k], NOISE, labels)
+                else:
+                    for j in range(d):
+                        labels[j] = KEPT
+                _search(mix, law, rules, state, r, q, away, k, 0, u, kind, space, labels)
+                _keep_best(mix, law, rules, r, q, away, u, whole, kind, labels, space, answers, i)
+        for kind in (STUCK, FOREIGN, SHIFTED):
+            if not starts.tried[i, kind]:
+                continue
+            donor = 0
+            if kind == STUCK:
                 for j in range(d):
-                    answers.labels[i, j] = labels[j]
+                    labels[j] = STUCK if starts.stuck[i, j] else KEPT
+            else:
+                m = _mark(starts, starts.window[i, kind], kind, labels)
+                for a in range(m):
+                    space.order[a] = starts.order[starts.first[starts.window[i, kind]] + a]
+                _alone_terms(mix, law, away, m, space, alone)
+                donor = alone.argmax()
+            kept_terms(mix, law, r, q, _list_cells(labels, -1, space.order), space, terms, forms)
+            _search(mix, law, rules, state, r, q, away, terms.argmax(), donor, u, kind, space, labels)
+            _keep_best(mix, law, rules, r, q, away, u, whole, kind, labels, space, answers, i)

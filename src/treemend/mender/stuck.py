@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from treemend.mender.compiled import kernel
 from treemend.mender.evidence import Scan
-from treemend.mender.moves import Mixture, new_space
+from treemend.mender.moves import Mixture
 from treemend.mender.sets import row_state
-from treemend.mender.swept import Law, log_sum, prefix_forms, student
+from treemend.mender.swept import Law, log_sum, new_space, prefix_forms, student
 from treemend.threads import for_chunks
 
 Floats = NDArray[np.float64]
@@ -283,7 +283,7 @@ def _stuck_rows(
                     at += 1
             _log_shares(laid[i], cells, m, value, share, tie, tolerance, log_share)
             if not ready:
-                row_state(mix, law, rows[i], away, r, q)
+                row_state(mix, law, rows[i], away, r, q, terms)
                 ready = True
             for k in range(n_components):
                 prefix_forms(mix.precision[k], 1.0, r[k], cells, m, space.upper, space.forms)

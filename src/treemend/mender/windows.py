@@ -63,10 +63,14 @@ class Windows:
     window_start: Integers  # C + 1, into size
     size: Integers  # V
 
+    @property
+    def first(self) -> Integers:
+        """Where each window begins in ``order``."""
+        return np.repeat(self.chain_start[:-1], np.diff(self.window_start))
+
     def cells(self, window: int) -> Integers:
         """Return the cells of a window."""
-        chain = int(np.searchsorted(self.window_start, window, side="right")) - 1
-        start = self.chain_start[chain]
+        start = self.first[window]
         return self.order[start : start + self.size[window]]
 
 
