@@ -48,7 +48,7 @@ class _Display:
 
     def __init__(self, write: Write | None = None, *, moves: bool = False) -> None:
         self.steps: list[_Step] = []
-        self.write, self.moves = write or (lambda text: None), moves
+        self.write, self.moves = write or (lambda _: None), moves
         self.lock = threading.RLock()
         self._due = time.monotonic() + (PATIENCE if moves else SECONDS_BETWEEN_LINES)
         self._ended = threading.Event()

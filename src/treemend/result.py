@@ -19,13 +19,13 @@ __all__ = ["Result", "adjusted_p_values"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Result:
-    """The result of mending rows.
+    """The result of mending rows; tables are of the input's kind.
 
     Attributes
     ----------
-    repaired : table of the input's kind
+    repaired : table
         The rows, with corrupted and missing values replaced and all others bit for bit as they came.
-    mask : table of the input's kind, boolean
+    mask : table of bool
         True where a value was replaced because it was found corrupted; without the columns that were passed through.
     corrupted : ndarray of bool of shape (n_samples,)
         True where a row holds a replaced value.
@@ -33,12 +33,11 @@ class Result:
         True where a row is odd as a whole, or no set of its cells explains how odd it is: it was left as it is.
     p_values : ndarray of shape (n_samples,) or None
         Share of clean rows with at least as much evidence against them; None for the published method.
-    missing : table of the input's kind, boolean
+    missing : table of bool
         True where a value was missing (NaN) and has been filled; never True where ``mask`` is.
-    spread : table of the input's kind or None
-        Standard deviation of the error of every filled value, NaN where nothing was filled; None for the published
-        method.
-    draws : list of tables of the input's kind
+    spread : table or None
+        Standard deviation of the error of every filled value, NaN elsewhere; None for the published method.
+    draws : list of tables
         Random completions for multiple imputation, as many as were asked for.
     """
 
@@ -64,7 +63,6 @@ class Result:
 
     @cached_property
     def _made_findings(self) -> "Findings":
-        """What was found; made when it is first asked for, where a method gives a function for it."""
         return self._findings() if callable(self._findings) else self._findings
 
     def findings(self) -> "Findings":
@@ -77,12 +75,11 @@ class Result:
         return self._made_findings
 
     def findings_table(self) -> dict[str, list[Any]]:
-        """Return one line for each run of replaced cells.
+        """Return one line for each run of replaced cells, as columns for a data frame.
 
         Returns
         -------
         dict of str to list
-            Columns for a data frame.
         """
         from treemend.report import findings_table
 
@@ -126,7 +123,7 @@ class Result:
         write_html(summarise(self.findings(), labels=labels, units=units), path, title, earlier=earlier)
 
     def plot_row(self, row: int) -> "Figure":
-        """Plot a row before and after; needs matplotlib (``pip install treemend[plots]``).
+        """Plot a row before and after; plots need matplotlib (``pip install treemend[plots]``).
 
         Parameters
         ----------
@@ -142,7 +139,7 @@ class Result:
         return plot_row(self.findings(), row)
 
     def plot_map(self) -> "Figure":
-        """Plot which cells of the table were replaced; needs matplotlib (``pip install treemend[plots]``).
+        """Plot which cells of the table were replaced.
 
         Returns
         -------
@@ -151,6 +148,22 @@ class Result:
         from treemend.plots import plot_map
 
         return plot_map(self.findings())
+
+    def plot_tree(self, row: int) -> "Figure":
+        """Plot the attribute tree of `treemend.TCS` with the scores of a row.
+
+        Parameters
+        ----------
+        row : int
+            Its number in the table.
+
+        Returns
+        -------
+        matplotlib Figure
+        """
+        from treemend.plots import plot_tree
+
+        return plot_tree(self.findings(), row)
 
     def _repr_html_(self) -> str:
         from treemend.report import notebook_html
@@ -170,9 +183,8 @@ def adjusted_p_values(p_values: NDArray[np.float64]) -> NDArray[np.float64]:
     >>> adjusted_p_values(np.array([0.01, 0.5, 0.02, 0.9])).round(3).tolist()
     [0.04, 0.667, 0.04, 0.9]
     """
-    n = len(p_values)
     order = np.argsort(p_values, kind="stable")
-    scaled = p_values[order] * n / np.arange(1, n + 1)
-    adjusted = np.empty(n)
+    scaled = p_values[order] * len(order) / np.arange(1, len(order) + 1)
+    adjusted = np.empty(len(order))
     adjusted[order] = np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0)
     return adjusted

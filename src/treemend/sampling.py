@@ -13,14 +13,7 @@ _BLOCK = 2**20
 
 
 class RowSample:
-    """A sample that grows with the batches of a table.
-
-    Parameters
-    ----------
-    size : int
-        How many rows to keep at most.
-    seed : int
-    """
+    """A sample of at most ``size`` rows that grows with the batches of a table."""
 
     def __init__(self, size: int, seed: int = 0) -> None:
         self._size = size

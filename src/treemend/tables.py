@@ -20,22 +20,9 @@ from sklearn.utils.validation import check_array
 
 from treemend.exceptions import ColumnsError, InputError
 
-__all__ = [
-    "LARGEST_EXACT",
-    "Table",
-    "attributes_only",
-    "check_exact_integers",
-    "check_finite",
-    "check_not_infinite",
-    "check_range",
-    "columns_difference",
-    "count_rows",
-    "integer_to_rounding",
-    "listed",
-    "read_table",
-    "shortened",
-    "take_rows",
-]
+__all__ = ["LARGEST_EXACT", "Table", "attributes_only", "columns_difference", "count_rows", "read_table", "take_rows"]
+__all__ += ["check_exact_integers", "check_finite", "check_not_infinite", "check_range"]
+__all__ += ["integer_to_rounding", "listed", "shortened"]
 
 LARGEST_EXACT = 2**53
 # Sums of some thousand products are exact to about 1e-12 of their size; what was measured as an integer is told from
@@ -46,18 +33,10 @@ _CELLS_SHOWN = 3
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A table as it came, and its values as float64.
+    """A table as it came, ``given``, and a copy of the values of its attributes as float64, rows x attributes.
 
-    Attributes
-    ----------
-    values : ndarray of float64, rows x attributes
-        A copy: the caller's data are never changed.
-    names : tuple of str or None
-        Names of the attributes, if the table has names.
-    given : ndarray or narwhals DataFrame
-        The table as it came.
-    passthrough : tuple
-        Names of columns of ``given`` that are not attributes; others may be among them.
+    ``names`` are those of the attributes, if the table has names; columns of ``given`` that ``passthrough`` names are
+    not attributes, and others may be among these names.
     """
 
     values: NDArray[np.float64]
@@ -96,11 +75,8 @@ class Table:
         if isinstance(self.given, np.ndarray):
             return values
         frame = self._attributes()
-        columns = [
-            nw.new_series(name, np.ascontiguousarray(column), backend=frame.implementation)
-            for name, column in zip(frame.columns, values.T, strict=True)
-        ]
-        return _replace_columns(frame, columns)
+        new = zip(frame.columns, np.ascontiguousarray(values.T), strict=True)
+        return _replace_columns(frame, [nw.new_series(*one, backend=frame.implementation) for one in new])
 
 
 def attributes_only(table: Any, passthrough: Sequence[Any]) -> Any:
@@ -122,21 +98,9 @@ def take_rows(table: Any, rows: NDArray[np.int64]) -> Any:
 
 
 def read_table(table: Any, passthrough: Sequence[Any] = (), *, all_there: bool = False) -> Table:
-    """Read a table of any kind.
+    """Read an array-like or a pandas, polars or pyarrow table; its values may still hold NaN or infinity.
 
-    Parameters
-    ----------
-    table : array-like, or pandas, polars or pyarrow table
-        Two-dimensional; all columns but those passed through are numeric.
-    passthrough : sequence of column names
-        Columns that are not looked at.
-    all_there : bool
-        Whether a table without one of these columns is refused.
-
-    Returns
-    -------
-    Table
-        Values may still hold NaN or infinity; `check_finite` tells.
+    Columns named in ``passthrough`` are not looked at; ``all_there`` refuses a table without one of them.
 
     Examples
     --------
@@ -163,14 +127,11 @@ def read_table(table: Any, passthrough: Sequence[Any] = (), *, all_there: bool =
 def _read_frame(given: Any, passthrough: Sequence[Any], all_there: bool) -> Table:
     missing = [name for name in passthrough if name not in given.columns]
     if all_there and missing:
-        raise ColumnsError(
-            f"passthrough names columns that are not there: {listed(missing)}; the table has {listed(given.columns)}. "
-            "Correct the names."
-        )
+        there = f"the table has {listed(given.columns)}. Correct the names."
+        raise ColumnsError(f"passthrough names columns that are not there: {listed(missing)}; {there}")
     frame = given.drop(list(passthrough), strict=False)
-    foreign = [
-        f"{name!r} ({dtype})" for name, dtype in frame.schema.items() if not (dtype.is_numeric() or dtype == nw.Boolean)
-    ]
+    dtypes = frame.schema.items()
+    foreign = [f"{name!r} ({dtype})" for name, dtype in dtypes if not (dtype.is_numeric() or dtype == nw.Boolean)]
     if foreign:
         raise InputError(
             f"All columns must be numeric, but {len(foreign)} of {len(frame.columns)} are not: {shortened(foreign)}. "
