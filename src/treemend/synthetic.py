@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["KINDS", "TYPOS", "corrupt", "draw_square", "draw_stretch"]
-__all__ += ["scattered_masks", "square_masks", "stretch_masks", "waves"]
+__all__ = ["KINDS", "TYPOS", "corrupt", "scattered_masks", "square_masks", "stretch_masks", "waves"]
 
 Rows = NDArray[np.float64]
 Masks = NDArray[np.bool_]
@@ -51,59 +50,16 @@ def waves(n_rows: int, n_features: int = 32, *, rng: Seed = 0, noise: float = 0.
     return np.asarray(rows + rng.normal(0, noise, rows.shape) if noise else rows)
 
 
-def draw_stretch(n_features: int, rng: np.random.Generator, longest: float = _LARGEST) -> slice:
-    """Draw a stretch of columns; lengths from a tenth of them to the share ``longest`` are equally likely.
-
-    Parameters
-    ----------
-    n_features : int
-    rng : Generator
-    longest : float, default=0.5
-
-    Returns
-    -------
-    slice
-    """
-    width = rng.integers(math.ceil(_SMALLEST * n_features), max(1, math.floor(longest * n_features)) + 1)
-    start = rng.integers(0, n_features - width + 1)
-    return slice(int(start), int(start + width))
-
-
-def draw_square(
-    grid: tuple[int, int], rng: np.random.Generator, largest: float = _LARGEST, smallest: float = _SMALLEST
-) -> tuple[slice, slice]:
-    """Draw a square of a grid; sides that make about a tenth to the share ``largest`` are equally likely.
-
-    Parameters
-    ----------
-    grid : tuple of int
-        Height and width.
-    rng : Generator
-    largest, smallest : float
-
-    Returns
-    -------
-    tuple of slice
-    """
-    n_cells = grid[0] * grid[1]
-    shortest = round(math.sqrt(smallest * n_cells))
-    side = rng.integers(shortest, max(shortest, math.floor(math.sqrt(largest * n_cells))) + 1)
-    top, left = (int(rng.integers(0, length - side + 1)) for length in grid)
-    return slice(top, top + int(side)), slice(left, left + int(side))
-
-
 def stretch_masks(n_rows: int, n_features: int, *, rng: Seed = 0, count: int = 1, longest: float = _LARGEST) -> Masks:
-    """Return masks of one or several stretches a row.
+    """Return masks of one or several stretches a row, with 10 % of the columns to the share ``longest``.
 
     Parameters
     ----------
     n_rows, n_features : int
     rng : int or Generator
     count : int, default=1
-        Stretches a row. Several are apart by at least one column and have together 10 % of the columns to the share
-        ``longest``.
+        Stretches a row. Several are apart by at least one column.
     longest : float, default=0.5
-        Largest share of the columns.
 
     Returns
     -------
@@ -117,14 +73,13 @@ def stretch_masks(n_rows: int, n_features: int, *, rng: Seed = 0, count: int = 1
     """
     masks, rng = np.zeros((n_rows, n_features), dtype=bool), np.random.default_rng(rng)
     for mask in masks:
-        stretches = [draw_stretch(n_features, rng, longest)] if count == 1 else _apart(n_features, count, rng, longest)
-        for stretch in stretches:
+        for stretch in (_one_stretch if count == 1 else _apart)(n_features, count, rng, longest):
             mask[stretch] = True
     return masks
 
 
 def square_masks(n_rows: int, grid: tuple[int, int], *, rng: Seed = 0, count: int = 1) -> Masks:
-    """Return masks of one square a row; with ``count`` squares, each has 1 / ``count`` of the area and may overlap.
+    """Return masks of squares with about 10 to 50 % of the cells of a row, all sides equally likely.
 
     Parameters
     ----------
@@ -133,16 +88,20 @@ def square_masks(n_rows: int, grid: tuple[int, int], *, rng: Seed = 0, count: in
         Height and width.
     rng : int or Generator
     count : int, default=1
-        Squares a row.
+        Squares a row; each has 1 / ``count`` of the area, and they may overlap.
 
     Returns
     -------
     ndarray of bool of shape (n_rows, height * width)
     """
     masks, rng = np.zeros((n_rows, *grid), dtype=bool), np.random.default_rng(rng)
+    n_cells = grid[0] * grid[1] / count
+    shortest, longest = round(math.sqrt(_SMALLEST * n_cells)), math.floor(math.sqrt(_LARGEST * n_cells))
     for mask in masks:
         for _ in range(count):
-            mask[draw_square(grid, rng, _LARGEST / count, _SMALLEST / count)] = True
+            side = int(rng.integers(shortest, max(shortest, longest) + 1))
+            top, left = (int(rng.integers(0, length - side + 1)) for length in grid)
+            mask[top : top + side, left : left + side] = True
     return masks.reshape(n_rows, -1)
 
 
@@ -211,6 +170,13 @@ def corrupt(kind: str, rows: Rows, masks: Masks, *, rng: Seed = 0, others: Rows 
     if kind not in overwritten:
         raise ValueError(f"kind must be one of {', '.join(KINDS + TYPOS)}; got {kind!r}")
     return np.where(masks, overwritten[kind](), rows)
+
+
+def _one_stretch(n_features: int, _: int, rng: np.random.Generator, longest: float) -> list[slice]:
+    """Draw a stretch; all lengths are equally likely."""
+    width = rng.integers(math.ceil(_SMALLEST * n_features), max(1, math.floor(longest * n_features)) + 1)
+    start = rng.integers(0, n_features - width + 1)
+    return [slice(start, start + width)]
 
 
 def _apart(n_features: int, count: int, rng: np.random.Generator, longest: float) -> list[slice]:

@@ -30,30 +30,16 @@ _MAP_ROWS, _MAP_COLUMNS = 256, 400
 
 
 def summarise(findings: Findings, *, labels: Words | None = None, units: Words | str | None = None) -> dict[str, Any]:
-    """Summarise the findings of one table.
-
-    Parameters
-    ----------
-    findings : Findings
-    labels, units
-        As in `SummaryBuilder`, whose ``summary`` this is.
-    """
+    """Summarise the findings of one table; see `SummaryBuilder`."""
     return SummaryBuilder(labels=labels, units=units).add(findings).summary()
 
 
 class SummaryBuilder:
     """Collects findings batch by batch; batches must be of one table, and the first one gives names, order and rule.
 
-    Parameters
-    ----------
-    repaired : bool
-        Whether what was found has been repaired, too; the words of the report follow.
-    labels : mapping, optional
-        Column names to the words that charts and sentences show instead.
-    units : mapping or str, optional
-        Column names to units, or one unit for all columns.
-    rest : str
-        A sentence that says where the findings of all rows are, for tables with more rows than a summary holds.
+    ``repaired`` says whether what was found has been repaired, too. ``labels`` are shown instead of column names,
+    ``units`` beside values: one for each column, or one for all. ``rest`` says where the findings of all rows are, for
+    tables with more rows than a summary holds.
     """
 
     def __init__(
@@ -83,29 +69,18 @@ class SummaryBuilder:
         self._worst.add(findings, np.flatnonzero(~unusual), self._totals["rows"])
         self._worst_unusual.add(findings, np.flatnonzero(unusual), self._totals["rows"])
         self._warnings = list(dict.fromkeys([*self._warnings, *findings.notes]))
-        self._totals.update(rows=len(labels), cells=labels.size, corrupted_rows=int(corrupted.any(axis=1).sum()))
-        self._totals.update(unusual_rows=int(unusual.sum()), corrupted_cells=int(corrupted.sum()))
-        self._totals.update(missing_cells=int(missing.sum()))
+        n_corrupted = int(corrupted.any(axis=1).sum())
+        self._totals.update(rows=len(labels), corrupted_rows=n_corrupted, unusual_rows=int(unusual.sum()))
         return self
 
     def summary(self) -> dict[str, Any]:
-        """Return the summary of all rows taken so far.
-
-        Returns
-        -------
-        dict
-            ``headline``; ``totals``; ``rule`` (which rule declared rows, in numbers and words); ``kinds`` (rows and
-            cells of each kind, None if the method tells none); ``columns``, ``map``, ``grid`` and ``tree``; ``rows``
-            (the worst first) and ``unusual_rows``; ``rest`` (where the findings of the other rows are, empty if all
-            are here); ``warnings`` and ``notes``. Places are in layout order; ``columns["order"]`` gives the columns
-            if that differs.
-        """
+        """Return the summary of all rows taken so far; places are in layout order, which ``columns["order"]`` gives."""
         if self._shared is None:
             raise InputError("There is nothing to summarise: add at least one batch of findings first.")
-        shared, tree, n_columns = self._shared, None, len(self._columns.names)
-        if shared.tree is not None:
-            tree = {name: getattr(shared.tree, name).tolist() for name in ("start", "stop", "depth")}
-        totals = {"rows": self._totals["rows"], "columns": n_columns, **self._totals}
+        shared, tree, n_columns = self._shared, self._shared.tree, len(self._columns.names)
+        totals = {**self._totals, "columns": n_columns, "cells": self._totals["rows"] * n_columns}
+        totals["corrupted_cells"] = int(self._corrupted.by_column.sum())
+        totals["missing_cells"] = int(self._missing.by_column.sum())
         rows, unusual_rows = self._worst.records(), self._worst_unusual.records()
         kinds = [{"rows": n_rows, "cells": n_cells} for n_rows, n_cells in self._kinds.tolist()]
         n_listed = len(rows) + len(unusual_rows)
@@ -124,7 +99,7 @@ class SummaryBuilder:
                 "corrupted": self._corrupted.counts().tolist(),
                 "missing": self._missing.counts().tolist() if totals["missing_cells"] else None,
             },
-            "tree": tree,
+            "tree": tree and {name: getattr(tree, name).tolist() for name in ("start", "stop", "depth")},
             "grid": None if shared.grid is None or n_columns > _MOST_SHOWN_COLUMNS else list(shared.grid),
             "rows": rows,
             "unusual_rows": unusual_rows,

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treemend.report.findings import KINDS, Rule, Tree
+from treemend.report.findings import KINDS, Rule
 
 __all__ = ["clip", "counted", "headline", "name_run", "percent", "row_words", "rule_summary", "strongest_node", "why"]
 
@@ -75,17 +75,14 @@ def row_words(record: dict[str, Any], *, repaired: bool) -> str:
 
 
 def rule_summary(rule: Rule | None, n_rows: int, n_corrupted: int) -> dict[str, Any] | None:
-    """Say which rule declared rows and what it means for this table.
-
-    Returns the rule's fields that are known; ``rate``, the rate in force; ``expected``, how many rows to expect by
-    mistake, and ``rarely_above``, a number of mistakes that is exceeded rarely; and sentences, ``words``.
-    """
+    """Say which rule declared rows, the rate in force, how many mistakes to expect, and a number rarely exceeded."""
     if rule is None:
         return None
     rate = rule.reference_rate if rule.name == "tau" else rule.value
     told: dict[str, Any] = {"name": rule.name, "value": rule.value, "rate": rate, "reference_rows": rule.n_reference}
-    told |= {"reference_rate": rule.reference_rate, "powerless": rule.powerless}
-    told["tau"] = rule.value if rule.name == "tau" else rule.tau
+    told |= {"reference_rate": rule.reference_rate, "powerless": rule.powerless, "tau": rule.tau}
+    if rule.name == "tau":
+        told["tau"] = rule.value
     words = [_RULES[rule.name].format(share=percent(rule.value), value=rule.value)]
     reference = counted(rule.n_reference or 0, "reference row")
     if rule.powerless:
@@ -149,7 +146,7 @@ def _evidence(p_value: float, n_reference: int | None) -> str:
 
 
 def strongest_node(
-    scores: NDArray[np.float64], found: NDArray[np.bool_], tree: Tree, names: list[str], n_reference: int | None
+    scores: NDArray[np.float64], found: NDArray[np.bool_], tree: Any, names: list[str], n_reference: int | None
 ) -> str:
     """Name the tree's node with the lowest score, inside `found` where possible; that and `names` in layout order."""
     if not np.isfinite(scores).any():
