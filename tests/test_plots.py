@@ -134,7 +134,7 @@ def test_map_tells_replaced_from_missing_and_unusual():
     (ax,) = plots.plot_map(found).axes
     orange, sky, pale, yellow = (colour.lower() for colour in (plots.ORANGE, plots.SKY, plots.PALE, plots.YELLOW))
     assert colours(ax) == [[orange, sky, pale], [pale, pale, orange], [yellow] * 3]
-    assert legend(ax) == ["as it came", "row left as it is: unusual", "was missing", "replaced"]
+    assert legend(ax) == ["as it came", "replaced", "was missing", "row left as it is: unusual"]
     assert ticks(ax.yaxis) == ["a", "b", "c"]
 
 

@@ -5,14 +5,14 @@ returns the figure; with ``ax`` it draws on axes that exist. Colours are those o
 kind of colour vision can tell apart.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from treemend.exceptions import InputError
-from treemend.report.findings import KINDS, Findings, runs
+from treemend.report.findings import CORRUPTED, KINDS, MISSING, UNUSUAL, Findings, row_runs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,17 +24,13 @@ ORANGE, BLUE, SKY, GREY, PALE, YELLOW = "#D55E00", "#0072B2", "#56B4E9", "#99999
 KIND_COLOURS = (ORANGE, "#CC79A7", "#E69F00", "#009E73")
 """One for each of `KINDS`."""
 
+_MEANINGS = {"as it came": PALE, **dict(zip(KINDS, KIND_COLOURS, strict=True))}
+_MEANINGS |= {"replaced": ORANGE, "was missing": SKY, "row left as it is: unusual": YELLOW}
+"""What the labels of cells mean, from -1 on."""
 _MOST_LABELS, _MOST_ROW_LABELS, _LETTERS_ABREAST = 40, 20, 60
 _SIMILAR = 20
 """Where a column's range is this many times another's, one axis of values shows only the wider one."""
-_ABOVE: dict[str, Any] = {
-    "frameon": False,
-    "fontsize": 8,
-    "loc": "lower left",
-    "bbox_to_anchor": (0, 1),
-    "borderaxespad": 0.2,
-}
-"""Where legends stand."""
+_ABOVE: dict[str, Any] = {"frameon": False, "fontsize": 8, "loc": "lower left", "bbox_to_anchor": (0, 1)}
 
 
 def plot_row(findings: Findings, row: int, *, true: ArrayLike | None = None, ax: "Axes | None" = None) -> "Figure":
@@ -58,30 +54,29 @@ def plot_row(findings: Findings, row: int, *, true: ArrayLike | None = None, ax:
     _check_row(findings, row)
     if findings.grid is not None and len(findings.grid) == 2:
         return _plot_picture(findings, row, findings.grid, true)
-    ax, order = _axes(ax, 3.4), _order(findings)
+    ax, order, (low, width) = _axes(ax, 3.4), findings.layout_order, _units(findings)
     places = np.arange(len(order))
-    low, width = _units(findings)
 
-    def drawn(values: ArrayLike | None) -> NDArray[np.float64]:
+    def shown(values: ArrayLike) -> NDArray[np.float64]:
         return np.asarray((np.asarray(values, dtype=float) - low) / width)[order]
 
-    _shade(ax, findings, row, order)
+    _shade(ax, findings.cell_labels[row, order])
     if findings.reference_low is not None and findings.reference_high is not None:
-        limits = drawn(findings.reference_low), drawn(findings.reference_high)
+        limits = shown(findings.reference_low), shown(findings.reference_high)
         ax.fill_between(places, *limits, color=GREY, alpha=0.12, linewidth=0, label="range of the reference")
     if true is not None:
-        ax.plot(places, drawn(true), color=GREY, linewidth=4, alpha=0.5, label="true")
-    after = drawn(findings.after[row])
+        ax.plot(places, shown(true), color=GREY, linewidth=4, alpha=0.5, label="true")
+    after = shown(findings.after[row])
     if findings.spread is not None:
         spread = (findings.spread[row] / width)[order]
         ax.fill_between(places, after - spread, after + spread, color=BLUE, alpha=0.25, linewidth=0, label="spread")
-    ax.plot(places, drawn(findings.before[row]), color=ORANGE, linewidth=1, marker=".", markersize=3, label="before")
+    ax.plot(places, shown(findings.before[row]), color=ORANGE, linewidth=1, marker=".", markersize=3, label="before")
     ax.plot(places, after, color=BLUE, linewidth=1.6, label="after")
-    ax.set_xlim(-0.5, len(order) - 0.5)
-    ax.set_ylabel("value" if (width == 1).all() else "share of the reference's range")
+    scale = "value" if (width == 1).all() else "share of the reference's range"
+    ax.set(xlim=(-0.5, len(order) - 0.5), ylabel=scale)
     ax.set_title(_row_title(findings, row), fontsize=10, loc="left", pad=24)
     ax.legend(ncols=7, **_ABOVE)
-    return _finished(ax, findings, order)
+    return _finished(ax, findings)
 
 
 def plot_map(findings: Findings, *, ax: "Axes | None" = None) -> "Figure":
@@ -101,25 +96,19 @@ def plot_map(findings: Findings, *, ax: "Axes | None" = None) -> "Figure":
     from matplotlib.colors import ListedColormap
     from matplotlib.patches import Patch
 
-    ax, order = _axes(ax, 4.5), _order(findings)
-    meanings = {"as it came": PALE, "row left as it is: unusual": YELLOW, "was missing": SKY}
-    meanings |= {"replaced": ORANGE} if findings.kinds is None else dict(zip(KINDS, KIND_COLOURS, strict=True))
-    cells = np.zeros(findings.mask.shape, dtype=np.int64)
-    if findings.unusual is not None:
-        cells[findings.unusual] = 1
-    cells[findings.only_missing] = 2
-    cells[findings.mask] = 3 if findings.kinds is None else 3 + findings.kinds[findings.mask]
-    colours = ListedColormap(list(meanings.values()))
-    limits: dict[str, Any] = {"vmin": -0.5, "vmax": len(meanings) - 0.5}
-    ax.imshow(cells[:, order], cmap=colours, aspect="auto", interpolation="nearest", **limits)
-    there = np.unique(cells)
-    patches = [Patch(facecolor=colour, label=word) for k, (word, colour) in enumerate(meanings.items()) if k in there]
+    ax, labels = _axes(ax, 4.5), findings.cell_labels
+    labels[findings.left_alone[:, None] & (labels < 0)] = UNUSUAL
+    colours, there = ListedColormap(list(_MEANINGS.values())), np.unique(labels)
+    drawn = labels[:, findings.layout_order]
+    ax.imshow(drawn, cmap=colours, aspect="auto", interpolation="nearest", vmin=-1.5, vmax=UNUSUAL + 0.5)
+    meanings = enumerate(_MEANINGS.items(), start=-1)
+    patches = [Patch(facecolor=colour, label=word) for label, (word, colour) in meanings if label in there]
     ax.legend(handles=patches, ncols=4, **_ABOVE)
     if findings.row_ids is not None:
-        shown = np.arange(0, len(cells), -(-len(cells) // _MOST_ROW_LABELS))
+        shown = np.arange(0, len(labels), -(-len(labels) // _MOST_ROW_LABELS))
         ax.set_yticks(shown, [str(findings.row_ids[row]) for row in shown.tolist()], fontsize=8)
     ax.set_ylabel("row")
-    return _finished(ax, findings, order)
+    return _finished(ax, findings)
 
 
 def plot_tree(findings: Findings, row: int, *, tau: float | None = None, ax: "Axes | None" = None) -> "Figure":
@@ -161,13 +150,11 @@ def plot_tree(findings: Findings, row: int, *, tau: float | None = None, ax: "Ax
         if tau is not None and score <= tau:
             ax.add_patch(Rectangle((start + 0.06, depth + 0.04), stop - start - 0.12, 0.77, **framed))
     levels = np.arange(int(tree.depth.max()) + 1)
-    ax.set(xlim=(0, tree.stop[0]), ylim=(len(levels), 0), ylabel="depth")
-    ax.set_yticks(levels + 0.42, levels.astype(str))
+    ax.set(xlim=(0, tree.stop[0]), ylim=(len(levels), 0), ylabel="depth", yticks=levels + 0.42, yticklabels=levels)
     if tau is not None:
         ax.legend(handles=[Patch(label=f"anomalous: score at most {tau:g}", **framed)], **_ABOVE)
-    figure = _finished(ax, findings, _order(findings), offset=0.5)
-    figure.colorbar(colours, ax=ax, label="score")
-    return figure
+    _finished(ax, findings, offset=0.5).colorbar(colours, ax=ax, label="score")
+    return cast("Figure", ax.figure)
 
 
 def plot_images(images: Mapping[str, ArrayLike], *, columns: int | None = None) -> "Figure":
@@ -216,34 +203,29 @@ def _plot_picture(findings: Findings, row: int, grid: tuple[int, ...], true: Arr
     return figure
 
 
-def _shade(ax: "Axes", findings: Findings, row: int, order: NDArray[np.int64]) -> None:
+def _shade(ax: "Axes", labels: NDArray[np.int8]) -> None:
     """Shade replaced and missing cells; the kinds of corruption are named above them."""
-    shades = {"replaced": (findings.mask, ORANGE), "was missing": (findings.only_missing, SKY)}
-    for word, (cells, colour) in shades.items():
-        for number, (start, stop) in enumerate(runs(cells[row][order])):
-            label = word if number == 0 else None
-            ax.axvspan(start - 0.5, stop - 0.5, color=colour, alpha=0.15, linewidth=0, label=label)
-    above: dict[str, Any] = {
-        "transform": ax.get_xaxis_transform(),
-        "ha": "center",
-        "va": "top",
-        "fontsize": 8,
-        "color": ORANGE,
-    }
-    for kind, word in enumerate(KINDS if findings.kinds is not None else ()):
-        for start, stop in runs(cast(Any, findings.kinds)[row][order] == kind):
-            ax.text((start + stop - 1) / 2, 0.98, word, **above)
+    named: set[str] = set()
+    for _, start, stop in zip(*row_runs(labels[None]), strict=True):
+        word, colour = ("was missing", SKY) if labels[start] == MISSING else ("replaced", ORANGE)
+        label = None if word in named else word
+        named.add(word)
+        ax.axvspan(start - 0.5, stop - 0.5, color=colour, alpha=0.15, linewidth=0, label=label)
+        if labels[start] < CORRUPTED:
+            place = ((start + stop - 1) / 2, 0.98)
+            style: dict[str, Any] = {"ha": "center", "va": "top", "fontsize": 8, "color": ORANGE}
+            ax.text(*place, KINDS[labels[start]], transform=ax.get_xaxis_transform(), **style)
 
 
-def _finished(ax: "Axes", findings: Findings, order: NDArray[np.int64], offset: float = 0.0) -> "Figure":
+def _finished(ax: "Axes", findings: Findings, offset: float = 0.0) -> "Figure":
     """Write the names of the columns below the axis, as many as have room, and return the figure."""
     ax.spines[["top", "right"]].set_visible(False)
+    order = findings.layout_order
     if findings.names is None:
         ax.set_xlabel("column" if findings.order is None else "column, in layout order")
     if findings.names is not None or findings.order is not None:
-        names: Sequence[object] = findings.names if findings.names is not None else range(len(order))
         shown = np.arange(0, len(order), -(-len(order) // _MOST_LABELS))
-        labels = [str(names[order[k]]) for k in shown]
+        labels = [str(order[k] if findings.names is None else findings.names[order[k]]) for k in shown]
         ax.set_xticks(shown + offset, labels, fontsize=8, rotation=90 if len("".join(labels)) > _LETTERS_ABREAST else 0)
     return cast("Figure", ax.figure)
 
@@ -273,11 +255,7 @@ def _check_row(findings: Findings, row: int) -> None:
         raise InputError(f"row must be between 0 and {len(findings.before) - 1}, got {row}.")
 
 
-def _order(findings: Findings) -> NDArray[np.int64]:
-    return np.arange(findings.before.shape[1]) if findings.order is None else np.asarray(findings.order)
-
-
-def _limits(images: Any) -> tuple[float, float]:
+def _limits(images: Iterable[NDArray[Any]]) -> tuple[float, float]:
     """Return the smallest and the largest value of all images that are not masks."""
     values = np.concatenate([np.zeros(0), *(stack.ravel() for stack in images if stack.dtype != bool)])
     values = values[np.isfinite(values)]

@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from treemend.exceptions import InputError
 
-__all__ = ["CORRUPTED", "KINDS", "MISSING", "Findings", "Rule", "findings_table", "row_runs", "runs"]
+__all__ = ["CORRUPTED", "KINDS", "MISSING", "UNUSUAL", "Findings", "Rule", "findings_table", "row_runs", "runs"]
 
 KINDS = ("noise", "foreign", "shifted", "stuck")
 """Kinds of corruption; `Findings.kinds` holds indices into it."""
 _LABELS = np.array([*KINDS, "corrupted", "missing", "unusual"], dtype=object)
-CORRUPTED, MISSING, _UNUSUAL = range(len(KINDS), len(KINDS) + 3)
+CORRUPTED, MISSING, UNUSUAL = range(len(KINDS), len(KINDS) + 3)
 _BY_CELL = ("before", "after", "mask", "missing", "spread", "kinds", "cell_evidence")
 _BY_ROW = ("unusual", "p_values", "row_scores", "row_ids")
 _BY_COLUMN = ("names", "order", "reference_low", "reference_high")
@@ -100,6 +100,11 @@ class Findings:
         return labels
 
     @property
+    def layout_order(self) -> Integers:
+        """The columns in the order in which charts show them."""
+        return np.arange(self.before.shape[1]) if self.order is None else np.asarray(self.order)
+
+    @property
     def column_names(self) -> list[str]:
         """A name for every column: its own, its pixel, or its number."""
         if self.names is not None:
@@ -152,7 +157,7 @@ def findings_table(findings: Findings, *, first_row: int = 0) -> dict[str, list[
     [(0, 'b', 'c', 'corrupted', 2.6), (1, 'c', 'c', 'missing', 3.0)]
     """
     labels = findings.cell_labels
-    labels[findings.left_alone] = _UNUSUAL
+    labels[findings.left_alone] = UNUSUAL
     rows, start, stop = row_runs(labels)
     names = np.array(findings.column_names, dtype=object)
     ids = rows + first_row if findings.row_ids is None else [findings.row_ids[row] for row in rows]

@@ -125,7 +125,7 @@ class SummaryBuilder:
         n_columns = findings.before.shape[1]
         # What holds for all batches; the rows of the first one need not stay in memory.
         self._shared = replace(findings.take(np.zeros(0, dtype=np.int64)), node_scores=None, row_ids=None)
-        order = np.arange(n_columns) if findings.order is None else np.asarray(findings.order)
+        order = findings.layout_order
         names = np.array(findings.column_names, dtype=object)[order].tolist()
         places = np.unique(np.linspace(0, n_columns - 1, min(n_columns, _MOST_SHOWN_COLUMNS)).astype(np.int64))
         numbers = 2 * len(places) + (0 if findings.tree is None else len(findings.tree.start))
