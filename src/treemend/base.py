@@ -13,8 +13,6 @@ from treemend import tables
 from treemend.exceptions import ColumnsError
 from treemend.model_file import write_model
 
-__all__ = ["BaseMender"]
-
 
 class BaseMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstimator):
     """An estimator that mends rows.
@@ -33,62 +31,20 @@ class BaseMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
     _model: Any
 
     def transform(self, X: Any) -> NDArray[np.floating[Any]]:
-        """Return the repaired rows as an array, without the columns that were passed through.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            Suspect rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features)
-        """
+        """Return the repaired rows as an array of shape (n_samples, n_features), without what is passed through."""
         return np.asarray(tables.attributes_only(self.mend(X).repaired, self.passthrough))
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> NDArray[np.floating[Any]]:
-        """Learn from rows and return them repaired, each judged without itself, as `transform` does.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            Reference rows.
-        y, **fit_params : ignored
-            For scikit-learn's pipelines.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features)
-        """
+        """Learn from rows and return them as `transform` does, each judged without itself; the rest is ignored."""
         del fit_params
         return np.asarray(tables.attributes_only(self.fit_mend(X, y).repaired, self.passthrough))
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Return `score_samples` minus ``offset_``: negative for declared rows.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            Suspect rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
+        """Return `score_samples` minus ``offset_``, one number a row: negative for declared rows."""
         return np.asarray(self.score_samples(X) - self.offset_)
 
     def predict(self, X: Any) -> NDArray[np.int64]:
-        """Return -1 for declared rows, those with a negative `decision_function`, and +1 for the others.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            Suspect rows.
-
-        Returns
-        -------
-        ndarray of int of shape (n_samples,)
-        """
+        """Return -1 for each declared row, one with a negative `decision_function`, and +1 for the others."""
         return np.where(self.decision_function(X) < 0, -1, 1)
 
     def save(self, path: str | os.PathLike[str]) -> None:

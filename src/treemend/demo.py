@@ -8,8 +8,6 @@ from sklearn.datasets import load_digits
 from treemend.mender import Mender
 from treemend.synthetic import square_masks
 
-__all__ = ["run"]
-
 _GRID = (8, 8)
 _N_REFERENCE = 1200
 

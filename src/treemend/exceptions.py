@@ -4,8 +4,6 @@ Every message says what is wrong, where, what was expected, what was found, and 
 given are also `ValueError`, so that code written for scikit-learn catches them.
 """
 
-__all__ = ["ColumnsError", "InputError", "ModelFileError", "OutputError", "ParameterError", "TreemendError"]
-
 
 class TreemendError(Exception):
     """The root of all errors that treemend raises on purpose."""

@@ -11,8 +11,6 @@ from treemend.model_file import read_model
 from treemend.tcs import TCS
 from treemend.threads import one_library_thread
 
-__all__ = ["load"]
-
 
 def load(path: str | os.PathLike[str]) -> Mender | TCS:
     """Load an estimator that ``save`` wrote; it gives the same answers, bit for bit.

@@ -27,8 +27,6 @@ from numpy.typing import NDArray
 from treemend.atomic import AtomicFile
 from treemend.exceptions import ModelFileError
 
-__all__ = ["StoredModel", "check_shapes", "checksum_of", "decode", "encode", "read_model", "write_model"]
-
 FORMAT = "treemend model"
 VERSION = 1
 
@@ -75,7 +73,7 @@ def write_model(
     document = {
         "written_by": written_by,
         "estimator": estimator,
-        "parameters": {name: _encode_plain(value, name) for name, value in parameters.items()},
+        "parameters": {name: encode(value, None, name) for name, value in parameters.items()},
         "names": names,
         "model": encode(model, arrays),
     }
@@ -119,7 +117,7 @@ def read_model(path: str | os.PathLike[str]) -> StoredModel:
         document = json.loads(metadata["document"])
         if not isinstance(document, dict) or set(document) != _DOCUMENT:
             raise ValueError("its document does not have the expected entries")
-        parameters = {name: _decode_plain(value) for name, value in document["parameters"].items()}
+        parameters = {name: _decode_parameter(value) for name, value in document["parameters"].items()}
         names = decode(tuple[str, ...] | None, document["names"], {}, "names")
         written_by, estimator = (decode(str, document[key], {}, key) for key in ("written_by", "estimator"))
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
@@ -133,18 +131,31 @@ def checksum_of(path: str | os.PathLike[str]) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def encode(value: Any, arrays: dict[str, NDArray[Any]], name: str = "model") -> Any:
-    """Return ``value`` as JSON, and put its arrays into ``arrays`` under dotted names."""
-    if hasattr(value, "to_stored"):
-        value = value.to_stored()
-    if is_dataclass(value):
+def encode(value: Any, arrays: dict[str, NDArray[Any]] | None, name: str = "model") -> Any:
+    """Return ``value`` as JSON, and put its arrays into ``arrays`` under dotted names.
+
+    Without ``arrays`` it is a parameter, whose type is not known when it is read: tuples are told from lists.
+    """
+    value = value.to_stored() if hasattr(value, "to_stored") else value
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"float": str(value)}
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, list | tuple):
+        items = [encode(item, arrays, f"{name}.{position}") for position, item in enumerate(value)]
+        return {"tuple": items} if isinstance(value, tuple) and arrays is None else items
+    if isinstance(value, dict):
+        return {"dict": [[encode(key, arrays, name), encode(item, arrays, name)] for key, item in value.items()]}
+    if arrays is not None and is_dataclass(value):
         return {one.name: encode(getattr(value, one.name), arrays, f"{name}.{one.name}") for one in fields(value)}
-    if isinstance(value, np.ndarray):
+    if arrays is not None and isinstance(value, np.ndarray):
         arrays[name] = np.ascontiguousarray(value)
         return name
-    if isinstance(value, tuple):
-        return [encode(item, arrays, f"{name}.{position}") for position, item in enumerate(value)]
-    return _encode_plain(value, name)
+    raise ModelFileError(
+        f"{name} holds a {type(value).__name__}, which a model file cannot hold. Set {name} to plain numbers, texts, "
+        "lists or dictionaries before saving."
+    )
 
 
 def decode(kind: Any, document: Any, arrays: Arrays, name: str = "model") -> Any:
@@ -224,35 +235,16 @@ def _expect(holds: bool, name: str, expected: str, found: Any) -> None:
         raise ModelFileError(f"{name} must be {expected}, got {repr(found)[:40]}.")
 
 
-def _encode_plain(value: Any, name: str) -> Any:
-    """Return a parameter as JSON that tells tuples from lists and keeps the keys of dictionaries."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return {"float": str(value)}
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    if isinstance(value, list | tuple):
-        items = [_encode_plain(item, name) for item in value]
-        return {"tuple": items} if isinstance(value, tuple) else items
-    if isinstance(value, dict):
-        return {"dict": [[_encode_plain(key, name), _encode_plain(item, name)] for key, item in value.items()]}
-    raise ModelFileError(
-        f"{name} holds a {type(value).__name__}, which a model file cannot hold. Set {name} to plain numbers, texts, "
-        "lists or dictionaries before saving."
-    )
-
-
-def _decode_plain(value: Any) -> Any:
+def _decode_parameter(value: Any) -> Any:
     if isinstance(value, list):
-        return [_decode_plain(item) for item in value]
+        return [_decode_parameter(item) for item in value]
     if not isinstance(value, dict):
         return value
     ((tag, content),) = value.items()
     if tag == "tuple":
-        return tuple(_decode_plain(item) for item in content)
+        return tuple(_decode_parameter(item) for item in content)
     if tag == "dict":
-        return {_decode_plain(key): _decode_plain(item) for key, item in content}
+        return {_decode_parameter(key): _decode_parameter(item) for key, item in content}
     if tag == "float":
         return float(content)
     raise ValueError(f"unknown tag {tag[:20]!r}")

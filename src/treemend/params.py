@@ -6,8 +6,6 @@ from typing import Any
 
 from treemend.exceptions import ParameterError
 
-__all__ = ["check_choice", "check_count", "check_flag", "check_names", "check_share"]
-
 
 def check_count(name: str, value: Any, *, least: int, also: Sequence[object] = ()) -> None:
     """Refuse anything but an integer of at least ``least``, or one of the words in ``also``."""

@@ -129,9 +129,7 @@ def plot_tree(findings: Findings, row: int, *, tau: float | None = None, ax: "Ax
     -------
     Figure
     """
-    from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import Normalize
-    from matplotlib.patches import Patch, Rectangle
+    from matplotlib import cm, colors, patches
 
     _check_row(findings, row)
     tree = findings.tree
@@ -140,20 +138,20 @@ def plot_tree(findings: Findings, row: int, *, tau: float | None = None, ax: "Ax
     if tau is None and findings.rule is not None:
         tau = findings.rule.value if findings.rule.name == "tau" else findings.rule.tau
     ax = _axes(ax, 3.2)
-    colours = ScalarMappable(Normalize(0, 1), "cividis")
+    shades = cm.ScalarMappable(colors.Normalize(0, 1), "cividis")
     framed: dict[str, Any] = {"fill": False, "edgecolor": ORANGE, "linewidth": 2}
     nodes = zip(tree.start.tolist(), tree.stop.tolist(), tree.depth.tolist(), strict=True)
     scores = findings.node_scores(np.array([row]))[0]
     for (start, stop, depth), score in zip(nodes, scores, strict=True):
-        colour = colours.to_rgba(score)
-        ax.add_patch(Rectangle((start, depth), stop - start, 0.85, facecolor=colour, edgecolor="white"))
+        colour = shades.to_rgba(score)
+        ax.add_patch(patches.Rectangle((start, depth), stop - start, 0.85, facecolor=colour, edgecolor="white"))
         if tau is not None and score <= tau:
-            ax.add_patch(Rectangle((start + 0.06, depth + 0.04), stop - start - 0.12, 0.77, **framed))
+            ax.add_patch(patches.Rectangle((start + 0.06, depth + 0.04), stop - start - 0.12, 0.77, **framed))
     levels = np.arange(int(tree.depth.max()) + 1)
     ax.set(xlim=(0, tree.stop[0]), ylim=(len(levels), 0), ylabel="depth", yticks=levels + 0.42, yticklabels=levels)
     if tau is not None:
-        ax.legend(handles=[Patch(label=f"anomalous: score at most {tau:g}", **framed)], **_ABOVE)
-    _finished(ax, findings, offset=0.5).colorbar(colours, ax=ax, label="score")
+        ax.legend(handles=[patches.Patch(label=f"anomalous: score at most {tau:g}", **framed)], **_ABOVE)
+    _finished(ax, findings, offset=0.5).colorbar(shades, ax=ax, label="score")
     return cast("Figure", ax.figure)
 
 

@@ -20,8 +20,6 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
-__all__ = ["advance", "chunks_done", "lines_to", "say", "silenced", "step"]
-
 PATIENCE = 1.0
 SECONDS_BETWEEN_FRAMES = 0.2
 SECONDS_BETWEEN_LINES = 5.0

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from treemend import plots, report
+from treemend.report import Findings
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from treemend.report.findings import Findings
 
 __all__ = ["Result", "adjusted_p_values"]
 
@@ -49,7 +50,7 @@ class Result:
     missing: Any
     spread: Any
     draws: list[Any]
-    _findings: "Findings | Callable[[], Findings]"
+    _findings: Findings | Callable[[], Findings]
 
     @property
     def q_values(self) -> NDArray[np.float64] | None:
@@ -62,10 +63,10 @@ class Result:
         return self._made_findings.notes
 
     @cached_property
-    def _made_findings(self) -> "Findings":
+    def _made_findings(self) -> Findings:
         return self._findings() if callable(self._findings) else self._findings
 
-    def findings(self) -> "Findings":
+    def findings(self) -> Findings:
         """Return what was found as plain arrays in the order of the columns.
 
         Returns
@@ -81,9 +82,7 @@ class Result:
         -------
         dict of str to list
         """
-        from treemend.report import findings_table
-
-        return findings_table(self.findings())
+        return report.findings_table(self.findings())
 
     def summary(self) -> dict[str, Any]:
         """Return what was found as plain numbers, words and lists, as the report and its JSON form tell it.
@@ -92,9 +91,7 @@ class Result:
         -------
         dict
         """
-        from treemend.report import summarise
-
-        return summarise(self.findings())
+        return report.summarise(self.findings())
 
     def report(
         self,
@@ -118,9 +115,8 @@ class Result:
         earlier : dict, optional
             The `summary` of an earlier result, to compare with.
         """
-        from treemend.report import summarise, write_html
-
-        write_html(summarise(self.findings(), labels=labels, units=units), path, title, earlier=earlier)
+        summary = report.summarise(self.findings(), labels=labels, units=units)
+        report.write_html(summary, path, title, earlier=earlier)
 
     def plot_row(self, row: int) -> "Figure":
         """Plot a row before and after; plots need matplotlib (``pip install treemend[plots]``).
@@ -134,9 +130,7 @@ class Result:
         -------
         matplotlib Figure
         """
-        from treemend.plots import plot_row
-
-        return plot_row(self.findings(), row)
+        return plots.plot_row(self.findings(), row)
 
     def plot_map(self) -> "Figure":
         """Plot which cells of the table were replaced.
@@ -145,9 +139,7 @@ class Result:
         -------
         matplotlib Figure
         """
-        from treemend.plots import plot_map
-
-        return plot_map(self.findings())
+        return plots.plot_map(self.findings())
 
     def plot_tree(self, row: int) -> "Figure":
         """Plot the attribute tree of `treemend.TCS` with the scores of a row.
@@ -161,14 +153,10 @@ class Result:
         -------
         matplotlib Figure
         """
-        from treemend.plots import plot_tree
-
-        return plot_tree(self.findings(), row)
+        return plots.plot_tree(self.findings(), row)
 
     def _repr_html_(self) -> str:
-        from treemend.report import notebook_html
-
-        return notebook_html(self.summary())
+        return report.notebook_html(self.summary())
 
     def __repr__(self) -> str:
         n_cells = int(self.findings().mask.sum())

@@ -7,8 +7,6 @@ then be in the sample together or not at all.
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["RowSample", "sample_rows"]
-
 _BLOCK = 2**20
 
 

@@ -20,10 +20,6 @@ from sklearn.utils.validation import check_array
 
 from treemend.exceptions import ColumnsError, InputError
 
-__all__ = ["LARGEST_EXACT", "Table", "attributes_only", "columns_difference", "count_rows", "read_table", "take_rows"]
-__all__ += ["check_exact_integers", "check_finite", "check_not_infinite", "check_range"]
-__all__ += ["integer_to_rounding", "listed", "shortened"]
-
 LARGEST_EXACT = 2**53
 # Sums of some thousand products are exact to about 1e-12 of their size; what was measured as an integer is told from
 # what was not by far more than this.
@@ -214,37 +210,32 @@ def check_exact_integers(array: NDArray[Any], what: str, remedy: str) -> None:
         )
 
 
-def _described(cells: NDArray[np.bool_], names: tuple[str, ...] | None) -> str:
-    """Say where the marked cells are, the first few by name."""
-    n_cells, n_rows = int(cells.sum()), int(cells.any(axis=1).sum())
-    shown = [f"row {row}, column {_named(column, names)}" for row, column in np.argwhere(cells)[:_CELLS_SHOWN]]
-    counted = f"{n_cells} cell{'s' * (n_cells != 1)} in {n_rows} row{'s' * (n_rows != 1)}"
-    return f"{counted}: {'; '.join(shown)}{'; ...' * (n_cells > _CELLS_SHOWN)}"
-
-
-def _named(column: int, names: tuple[str, ...] | None) -> str:
-    return f"{column} ({names[column]!r})" if names else str(column)
-
-
 def check_finite(values: NDArray[np.float64], names: tuple[str, ...] | None, what: str, remedy: str) -> None:
     """Refuse NaN and infinity; ``what`` says which rows these are, ``remedy`` what else can be done about NaN."""
-    cells = np.isnan(values)
-    if cells.any():
-        raise InputError(
-            f"Input contains NaN: the {what} rows must be complete, but NaN stands in {_described(cells, names)}. "
-            f"Drop those rows, fill the cells, or {remedy}."
-        )
+    problem = f"Input contains NaN: the {what} rows must be complete, but NaN"
+    _refuse_cells(np.isnan(values), names, problem, f"Drop those rows, fill the cells, or {remedy}.")
     check_not_infinite(values, names, what)
 
 
 def check_not_infinite(values: NDArray[np.float64], names: tuple[str, ...] | None, what: str) -> None:
     """Refuse infinity; NaN stands for a missing value."""
-    cells = np.isinf(values)
-    if cells.any():
-        raise InputError(
-            f"Input contains inf: the {what} rows must be finite numbers, but inf stands in "
-            f"{_described(cells, names)}. Drop those rows, or set the cells to NaN to have them filled."
-        )
+    problem = f"Input contains inf: the {what} rows must be finite numbers, but inf"
+    remedy = "Drop those rows, or set the cells to NaN to have them filled."
+    _refuse_cells(np.isinf(values), names, problem, remedy)
+
+
+def _refuse_cells(cells: NDArray[np.bool_], names: tuple[str, ...] | None, problem: str, remedy: str) -> None:
+    """Say where the marked cells are, the first few by name; pass if there are none."""
+    n_cells, n_rows = int(cells.sum()), int(cells.any(axis=1).sum())
+    if n_cells:
+        shown = [f"row {row}, column {_named(column, names)}" for row, column in np.argwhere(cells)[:_CELLS_SHOWN]]
+        counted = f"{n_cells} cell{'s' * (n_cells != 1)} in {n_rows} row{'s' * (n_rows != 1)}"
+        places = f"{counted}: {'; '.join(shown)}{'; ...' * (n_cells > _CELLS_SHOWN)}"
+        raise InputError(f"{problem} stands in {places}. {remedy}")
+
+
+def _named(column: int, names: tuple[str, ...] | None) -> str:
+    return f"{column} ({names[column]!r})" if names else str(column)
 
 
 def check_range(values: NDArray[np.float64], names: tuple[str, ...] | None) -> None:

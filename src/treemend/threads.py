@@ -14,8 +14,6 @@ from typing import Any
 
 from treemend.progress import chunks_done
 
-__all__ = ["chunk_size", "for_chunks", "one_library_thread", "thread_count"]
-
 WORK_IN_A_CHUNK = 2_000_000_000
 LARGEST_CHUNK = 64
 CHUNK_MULTIPLE = 16

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from treemend.exceptions import InputError
 
-__all__ = ["CORRUPTED", "KINDS", "MISSING", "UNUSUAL", "Findings", "Rule", "findings_table", "row_runs", "runs"]
-
 KINDS = ("noise", "foreign", "shifted", "stuck")
 """Kinds of corruption; `Findings.kinds` holds indices into it."""
 _LABELS = np.array([*KINDS, "corrupted", "missing", "unusual"], dtype=object)

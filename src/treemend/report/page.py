@@ -17,8 +17,6 @@ from typing import Any, TypeAlias
 from treemend.atomic import AtomicFile
 from treemend.report.words import clip, counted, percent, row_words
 
-__all__ = ["as_html", "as_json", "notebook_html", "write_html"]
-
 Summary: TypeAlias = Mapping[str, Any]
 _REPAIRED = {"corrupted": "replaced", "expected": "put in its place", "values": "Replaced values"}
 _ONLY_FOUND = {"corrupted": "found", "expected": "expected instead", "values": "Values found"}

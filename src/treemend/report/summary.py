@@ -17,8 +17,6 @@ from treemend.report.findings import KINDS, MISSING, Findings
 from treemend.report.row_records import ShownColumns, WorstRows, plain_numbers
 from treemend.report.words import counted, headline, name_run, rule_summary
 
-__all__ = ["FORMAT", "SummaryBuilder", "summarise"]
-
 Words: TypeAlias = Mapping[str, str]
 FORMAT = 2
 REST = "mended.findings_table() and the option --findings of the command line give the findings of every row."

@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 
 from treemend.report.findings import KINDS, Rule
 
-__all__ = ["clip", "counted", "headline", "name_run", "percent", "row_words", "rule_summary", "strongest_node", "why"]
-
 _RULES = {
     "rate": "False-alarm rate {share}: on average at most that share of clean rows is changed.",
     "fdr": "False discovery rate {share}: on average at most that share of the repaired rows was clean.",
