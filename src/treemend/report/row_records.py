@@ -90,7 +90,8 @@ def _why(record: dict[str, Any], findings: Findings, names: list[str], nodes: ND
     parts, found = [], np.zeros(len(names), dtype=bool)
     for start, stop, kind in record["corrupted"]:
         found[start:stop] = True
-        parts.append((name_run(names[start], names[stop - 1]), KINDS[kind] if kind >= 0 else "", stop - start))
+        name = name_run(names[start], names[stop - 1]) if findings.grid is None else ""
+        parts.append((name, KINDS[kind] if kind >= 0 else "", stop - start))
     words = why(parts, unusual=record["unusual"], p_value=record["p_value"], n_reference=n_reference)
     if nodes is not None and findings.tree is not None and parts:
         words = f"{words} {strongest_node(nodes, found, findings.tree, names, n_reference)}".strip()

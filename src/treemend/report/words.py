@@ -41,7 +41,11 @@ def clip(text: str, length: int, *, tail: int = 0) -> str:
 def name_run(first: str, last: str) -> str:
     """Name a run of columns by its first and last one."""
     first, last = clip(first, _LONGEST_NAME), clip(last, _LONGEST_NAME)
-    return first if first == last else f"{first} to {last}"
+    if first == last:
+        return first
+    if first.startswith("column ") and last.startswith("column "):
+        first, last = f"columns {first[7:]}", last[7:]
+    return f"{first} to {last}"
 
 
 def _was(count: int) -> str:
@@ -118,7 +122,7 @@ def _found(n_corrupted: int, expected: float, rarely_above: float) -> str:
 
 
 def why(parts: list[tuple[str, str, int]], *, unusual: bool, p_value: float | None, n_reference: int | None) -> str:
-    """Say why a row was declared; `parts` are runs of columns: name, kind (empty if unknown) and number of cells."""
+    """Say why a row was declared; `parts` are runs of columns: name and kind (empty if unknown), number of cells."""
     sentences = [_UNUSUAL] if unusual else []
     for kind in KINDS:
         names = [name for name, of_kind, _ in parts if of_kind == kind]
@@ -126,7 +130,7 @@ def why(parts: list[tuple[str, str, int]], *, unusual: bool, p_value: float | No
             n_cells = sum(size for _, of_kind, size in parts if of_kind == kind)
             joined = ", ".join([*names[:-2], " and ".join(names[-2:])])
             one, several, rest = _KINDS[kind]
-            subject = joined if len(names) <= _MOST_RUNS else counted(n_cells, "value")
+            subject = joined if len(names) <= _MOST_RUNS and all(names) else counted(n_cells, "value")
             sentences.append(f"{subject} {one if n_cells == 1 else several}, {rest}.")
     if p_value is not None and (sentences or parts):
         sentences.append(_evidence(p_value, n_reference))
