@@ -15,6 +15,7 @@ from matplotlib.colors import to_hex
 from treemend import plots
 from treemend.exceptions import InputError
 from treemend.report.findings import KINDS, Findings, Rule
+from treemend.result import Result
 from treemend.tcs import build_tree
 
 
@@ -223,3 +224,15 @@ def test_plots_load_matplotlib_only_when_they_draw():
     code = "import treemend.plots, sys; print('matplotlib' in sys.modules)"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert told.stdout.strip() == "False"
+
+
+def test_results_draw_themselves():
+    found = tree_findings(rule=Rule("tau", 0.15))
+    result = Result(None, None, found.mask.any(axis=1), None, None, None, None, [], lambda: found)
+    _, axes = pyplot.subplots(3)
+    result.plot_row(0, true=np.ones(8), ax=axes[0])
+    assert np.array_equal(lines(axes[0])["true"], np.ones(8))
+    result.plot_map(ax=axes[1])
+    assert legend(axes[1]) == ["as it came"]
+    result.plot_tree(0, tau=0.6, ax=axes[2])
+    assert legend(axes[2]) == ["anomalous: score at most 0.6"]

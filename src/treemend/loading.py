@@ -15,6 +15,8 @@ from treemend.threads import one_library_thread
 def load(path: str | os.PathLike[str]) -> Mender | TCS:
     """Load an estimator that ``save`` wrote; it gives the same answers, bit for bit.
 
+    A file that is missing, truncated, altered, written by a newer version or not a model file is a `ModelFileError`.
+
     Parameters
     ----------
     path : path
@@ -24,11 +26,6 @@ def load(path: str | os.PathLike[str]) -> Mender | TCS:
     -------
     Mender or TCS
         Fitted; the file says which.
-
-    Raises
-    ------
-    ModelFileError
-        If the file is missing, truncated, altered, written by a newer version, or not a model file.
 
     Examples
     --------

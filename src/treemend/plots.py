@@ -1,8 +1,7 @@
-"""Plots of results, drawn with matplotlib (``pip install treemend[plots]``).
+"""Plots, drawn with matplotlib (``pip install treemend[plots]``).
 
-Everything is drawn from a `treemend.report.findings.Findings`, which ``result.findings()`` returns. Each function
-returns the figure; with ``ax`` it draws on axes that exist. Colours are those of Okabe and Ito, which people with any
-kind of colour vision can tell apart.
+Rows, maps and trees are methods of `treemend.Result`, which documents them; here they are drawn, from its findings.
+Colours are those of Okabe and Ito, which people with any kind of colour vision can tell apart.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["plot_images", "plot_map", "plot_row", "plot_tree"]
+__all__ = ["plot_images"]
 
 ORANGE, BLUE, SKY, GREY, PALE, YELLOW = "#D55E00", "#0072B2", "#56B4E9", "#999999", "#f4f4f4", "#F0E442"
 KIND_COLOURS = (ORANGE, "#CC79A7", "#E69F00", "#009E73")
@@ -34,23 +33,7 @@ _ABOVE: dict[str, Any] = {"frameon": False, "fontsize": 8, "loc": "lower left", 
 
 
 def plot_row(findings: Findings, row: int, *, true: ArrayLike | None = None, ax: "Axes | None" = None) -> "Figure":
-    """Plot one row before and after, with the replaced cells shaded; a row of a grid as pictures.
-
-    Parameters
-    ----------
-    findings : Findings
-        From ``result.findings()``.
-    row : int
-        Number of the row.
-    true : array-like of shape (n_features,), optional
-        The true values, where they are known.
-    ax : Axes, optional
-        Where to draw; not for grids.
-
-    Returns
-    -------
-    Figure
-    """
+    """Plot one row before and after, with the replaced cells shaded; a row of a grid as pictures."""
     _check_row(findings, row)
     if findings.grid is not None and len(findings.grid) == 2:
         return _plot_picture(findings, row, findings.grid, true)
@@ -80,30 +63,15 @@ def plot_row(findings: Findings, row: int, *, true: ArrayLike | None = None, ax:
 
 
 def plot_map(findings: Findings, *, ax: "Axes | None" = None) -> "Figure":
-    """Plot which cells of the table were replaced, rows x columns, coloured by the kind of corruption if it is known.
-
-    Parameters
-    ----------
-    findings : Findings
-        From ``result.findings()``.
-    ax : Axes, optional
-        Where to draw; a new figure by default.
-
-    Returns
-    -------
-    Figure
-    """
-    from matplotlib.colors import ListedColormap
-    from matplotlib.patches import Patch
+    """Plot which cells of the table were replaced, rows x columns, coloured by the kind of corruption."""
+    from matplotlib import colors, patches
 
     ax, labels = _axes(ax, 4.5), findings.cell_labels
     labels[findings.left_alone[:, None] & (labels < 0)] = UNUSUAL
-    colours, there = ListedColormap(list(_MEANINGS.values())), np.unique(labels)
-    drawn = labels[:, findings.layout_order]
-    ax.imshow(drawn, cmap=colours, aspect="auto", interpolation="nearest", vmin=-1.5, vmax=UNUSUAL + 0.5)
-    meanings = enumerate(_MEANINGS.items(), start=-1)
-    patches = [Patch(facecolor=colour, label=word) for label, (word, colour) in meanings if label in there]
-    ax.legend(handles=patches, ncols=4, **_ABOVE)
+    scale: dict[str, Any] = {"cmap": colors.ListedColormap([*_MEANINGS.values()]), "vmin": -1.5, "vmax": UNUSUAL + 0.5}
+    ax.imshow(labels[:, findings.layout_order], aspect="auto", interpolation="nearest", **scale)
+    meanings = [(word, _MEANINGS[word]) for word in np.array(list(_MEANINGS))[np.unique(labels) + 1]]
+    ax.legend(handles=[patches.Patch(facecolor=colour, label=word) for word, colour in meanings], ncols=4, **_ABOVE)
     if findings.row_ids is not None:
         shown = np.arange(0, len(labels), -(-len(labels) // _MOST_ROW_LABELS))
         ax.set_yticks(shown, [str(findings.row_ids[row]) for row in shown.tolist()], fontsize=8)
@@ -112,23 +80,7 @@ def plot_map(findings: Findings, *, ax: "Axes | None" = None) -> "Figure":
 
 
 def plot_tree(findings: Findings, row: int, *, tau: float | None = None, ax: "Axes | None" = None) -> "Figure":
-    """Plot the attribute tree of a result of `treemend.TCS` as bars, one level below the other, coloured by score.
-
-    Parameters
-    ----------
-    findings : Findings
-        From ``TCS.mend(...).findings()``.
-    row : int
-        Number of the row.
-    tau : float, optional
-        Nodes with a score of at most this are framed; by default the threshold that was in force.
-    ax : Axes, optional
-        Where to draw; a new figure by default.
-
-    Returns
-    -------
-    Figure
-    """
+    """Plot the attribute tree of a result of `treemend.TCS` as bars, one level below the other, coloured by score."""
     from matplotlib import cm, colors, patches
 
     _check_row(findings, row)

@@ -38,11 +38,6 @@ def waves(n_rows: int, n_features: int = 32, *, rng: Seed = 0, noise: float = 0.
     Returns
     -------
     ndarray of shape (n_rows, n_features)
-
-    Examples
-    --------
-    >>> waves(500).shape
-    (500, 32)
     """
     rng = np.random.default_rng(rng)
     phase, height = rng.uniform(0, 6, (n_rows, 1)), rng.uniform(1, 2, (n_rows, 1))

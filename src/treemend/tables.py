@@ -108,10 +108,8 @@ def read_table(table: Any, passthrough: Sequence[Any] = (), *, all_there: bool =
         return _read_frame(_frame(table), passthrough, all_there)
     _refuse_unread(table)
     if all_there and len(passthrough):
-        raise ColumnsError(
-            f"passthrough names columns ({listed(passthrough)}), but the rows have no column names. Give a data "
-            "frame, or leave those columns out."
-        )
+        problem = f"passthrough names columns ({listed(passthrough)}), but the rows have no column names"
+        raise ColumnsError(f"{problem}. Give a data frame, or leave those columns out.")
     try:
         array = check_array(table, dtype="numeric", ensure_all_finite=False)
     except ValueError as error:
@@ -129,10 +127,9 @@ def _read_frame(given: Any, passthrough: Sequence[Any], all_there: bool) -> Tabl
     dtypes = frame.schema.items()
     foreign = [f"{name!r} ({dtype})" for name, dtype in dtypes if not (dtype.is_numeric() or dtype == nw.Boolean)]
     if foreign:
-        raise InputError(
-            f"All columns must be numeric, but {len(foreign)} of {len(frame.columns)} are not: {shortened(foreign)}. "
-            "Name them in passthrough to keep them as they are, or select the numeric columns."
-        )
+        remedy = "Name them in passthrough to keep them as they are, or select the numeric columns."
+        which = f"{len(foreign)} of {len(frame.columns)} are not: {shortened(foreign)}"
+        raise InputError(f"All columns must be numeric, but {which}. {remedy}")
     if 0 in frame.shape:
         what = "sample" if frame.shape[1] else "feature"
         raise InputError(f"Found array with 0 {what}(s) (shape={frame.shape}) while a minimum of 1 is required.")
@@ -161,10 +158,8 @@ def _frame(table: Any) -> Any:
 def _refuse_unread(table: Any) -> None:
     """Refuse what stands for rows that have not been read, and say how to read them."""
     if isinstance(table, str | os.PathLike):
-        raise InputError(
-            f"Rows were expected, got a path ({os.fspath(table)!r}). Read the file first, as with pandas.read_csv, or "
-            "use the command line: treemend mend FILE -o OUTPUT."
-        )
+        remedy = "Read the file first, as with pandas.read_csv, or use the command line: treemend mend FILE -o OUTPUT."
+        raise InputError(f"Rows were expected, got a path ({os.fspath(table)!r}). {remedy}")
     if is_dask_dataframe(table):
         raise InputError("A Dask data frame was given. Call treemend.dask.mend, or its compute method first.")
     if isinstance(nw.from_native(table, pass_through=True), nw.LazyFrame):
@@ -203,11 +198,11 @@ def _replace_columns(frame: Any, columns: list[Any]) -> Any:
 
 def check_exact_integers(array: NDArray[Any], what: str, remedy: str) -> None:
     """Refuse integers that a float64 cannot hold; anything else passes."""
-    if array.dtype.kind in "iu" and array.size and max(int(array.max()), -int(array.min())) > LARGEST_EXACT:
-        raise InputError(
-            f"{what} holds integers beyond 2**53, which lose digits as 64-bit floats: from {int(array.min())} to "
-            f"{int(array.max())}. {remedy}."
-        )
+    if array.dtype.kind in "iu" and array.size:
+        low, high = int(array.min()), int(array.max())
+        if max(high, -low) > LARGEST_EXACT:
+            problem = f"{what} holds integers beyond 2**53, which lose digits as 64-bit floats"
+            raise InputError(f"{problem}: from {low} to {high}. {remedy}.")
 
 
 def check_finite(values: NDArray[np.float64], names: tuple[str, ...] | None, what: str, remedy: str) -> None:
@@ -243,17 +238,15 @@ def check_range(values: NDArray[np.float64], names: tuple[str, ...] | None) -> N
     low, high = np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)
     empty = np.flatnonzero(np.isnan(low))
     if len(empty):
-        raise InputError(
-            f"Column {_named(empty[0], names)} of the reference has no value at all: {len(empty)} of {len(low)} "
-            "columns are empty. Leave such columns out, or name them in passthrough."
-        )
+        problem = f"Column {_named(empty[0], names)} of the reference has no value at all"
+        remedy = "Leave such columns out, or name them in passthrough."
+        raise InputError(f"{problem}: {len(empty)} of {len(low)} columns are empty. {remedy}")
     with np.errstate(over="ignore"):
         wide = np.flatnonzero(np.isinf(high - low))
     if len(wide):
-        raise InputError(
-            f"The reference values of column {_named(wide[0], names)} span from {low[wide[0]]:g} to "
-            f"{high[wide[0]]:g}, more than a 64-bit float can hold. Divide the column by a power of ten first."
-        )
+        span = f"span from {low[wide[0]]:g} to {high[wide[0]]:g}, more than a 64-bit float can hold"
+        remedy = "Divide the column by a power of ten first."
+        raise InputError(f"The reference values of column {_named(wide[0], names)} {span}. {remedy}")
 
 
 def columns_difference(expected: Sequence[str], got: Sequence[str]) -> str:
@@ -266,17 +259,17 @@ def columns_difference(expected: Sequence[str], got: Sequence[str]) -> str:
     + extra: 'x'
     ~ out of order: 'a' (column 0 of the reference, here 1), 'b' (column 1 of the reference, here 0)
     """
-    known, place = set(expected), {name: position for position, name in enumerate(got)}
+    place = {name: position for position, name in enumerate(got)}
     shared = [name for name in expected if name in place]
-    moved = [
-        f"{name!r} (column {position} of the reference, here {place[name]})"
-        for position, name in enumerate(expected)
-        if place.get(name, position) != position
-    ]
+    known = {name: position for position, name in enumerate(expected)}
     lines = {
         "- missing": [repr(name) for name in expected if name not in place],
         "+ extra": [repr(name) for name in got if name not in known],
-        "~ out of order": moved if shared != sorted(shared, key=place.__getitem__) else [],
+        "~ out of order": [
+            f"{name!r} (column {known[name]} of the reference, here {place[name]})"
+            for name in shared
+            if place[name] != known[name] and shared != sorted(shared, key=place.__getitem__)
+        ],
     }
     return "\n".join(f"{what}: {shortened(items)}" for what, items in lines.items() if items)
 
