@@ -53,7 +53,7 @@ def load(path: str | os.PathLike[str]) -> Mender | TCS:
         raise ModelFileError(f"{path} does not hold a usable model: {error}") from None
     # What follows from the rest is computed as in a fit, by one thread: other threads round differently.
     with one_library_thread():
-        estimator._model = model = stored.model(kind.model_type)
+        estimator._model = model = stored.decoded(kind.model_type)
     estimator.n_features_in_ = model.n_features
     if stored.names is not None:
         estimator.feature_names_in_ = np.array(stored.names, dtype=object)

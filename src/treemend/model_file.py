@@ -33,28 +33,30 @@ VERSION = 1
 Arrays = Mapping[str, NDArray[Any]]
 
 _CODES = {"float64": "F64", "float32": "F32", "int64": "I64", "int32": "I32", "int8": "I8", "bool": "BOOL"}
-_LARGEST_HEADER = 100_000_000
-"""What safetensors reads."""
-_DOCUMENT = {"written_by", "estimator", "parameters", "names", "model"}
+_LARGEST_HEADER = 100_000_000  # what safetensors reads
 _NEXT_STEP = "Save the model again, or copy the file again."
 
 
 @dataclass(frozen=True, eq=False)
-class StoredModel:
-    """What a model file holds; `model` decodes the model itself, once its type is known."""
-
-    path: Path
+class _Document:
     written_by: str
     estimator: str
-    parameters: dict[str, Any]
+    parameters: Any
     names: tuple[str, ...] | None
-    document: Any
+    model: Any
+
+
+@dataclass(frozen=True, eq=False)
+class StoredModel(_Document):
+    """What a model file holds; `decoded` gives the model itself, once its type is known."""
+
+    path: Path
     arrays: Arrays
 
-    def model(self, kind: type) -> Any:
+    def decoded(self, kind: type) -> Any:
         """Return the model as the dataclass ``kind``, or raise `ModelFileError`."""
         try:
-            return decode(kind, self.document, self.arrays)
+            return decode(kind, self.model, self.arrays)
         except (ValueError, RecursionError) as error:
             raise ModelFileError(f"{self.path} does not hold a usable model: {error}") from None
 
@@ -83,9 +85,7 @@ def write_model(
     header = json.dumps(_header(metadata, arrays), separators=(",", ":")).encode()
     header += b" " * (-len(header) % 8)
     if len(header) > _LARGEST_HEADER:
-        raise ModelFileError(
-            f"The header would have {len(header):,} bytes, more than a reader accepts: too many columns."
-        )
+        raise ModelFileError(f"The header would have {len(header):,} bytes, more than can be read: too many columns.")
     with AtomicFile(path, replace=True) as output:
         output.file.write(len(header).to_bytes(8, "little"))
         output.file.write(header)
@@ -97,32 +97,23 @@ def read_model(path: str | os.PathLike[str]) -> StoredModel:
     """Read a model file; one that is missing, truncated, altered, of a newer version or foreign is a ModelFileError."""
     from safetensors import SafetensorError, safe_open
 
-    path = Path(path)
     try:
         with open(path, "rb"), safe_open(path, framework="np") as file:
             metadata: dict[str, str] = file.metadata() or {}
-            complaint = _complaint(metadata)
-            arrays = {} if complaint else {name: file.get_tensor(name) for name in tuple(file.keys())}
-            if not complaint and _checksum(metadata, arrays) != metadata["sha256"]:
-                complaint = f"was altered: it does not match its checksum. {_NEXT_STEP}"
+            _check_metadata(metadata)
+            arrays = {name: file.get_tensor(name) for name in tuple(file.keys())}
+        if _checksum(metadata, arrays) != metadata["sha256"]:
+            raise ModelFileError(f"was altered: it does not match its checksum. {_NEXT_STEP}")
+        document = vars(decode(_Document, json.loads(metadata["document"]), {}, "was altered: document"))
+        document["parameters"] = {name: _decode_parameter(value) for name, value in document["parameters"].items()}
+        return StoredModel(**document, path=Path(path), arrays=arrays)
+    except ModelFileError as error:
+        raise ModelFileError(f"{path} {error}") from None
     except OSError as error:
         raise ModelFileError(f"{path} cannot be read: {error.strerror or error}. Check the path.") from None
-    except (SafetensorError, ValueError, KeyError, TypeError) as error:
-        raise ModelFileError(
-            f"{path} is truncated, altered, or not a safetensors file: {error}. {_NEXT_STEP}"
-        ) from None
-    if complaint:
-        raise ModelFileError(f"{path} {complaint}")
-    try:
-        document = json.loads(metadata["document"])
-        if not isinstance(document, dict) or set(document) != _DOCUMENT:
-            raise ValueError("its document does not have the expected entries")
-        parameters = {name: _decode_parameter(value) for name, value in document["parameters"].items()}
-        names = decode(tuple[str, ...] | None, document["names"], {}, "names")
-        written_by, estimator = (decode(str, document[key], {}, key) for key in ("written_by", "estimator"))
-    except (ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise ModelFileError(f"{path} has a document that cannot be read: {error}. {_NEXT_STEP}") from None
-    return StoredModel(path, written_by, estimator, parameters, names, document["model"], arrays)
+    except (SafetensorError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        problem = f"{path} is truncated, altered, or not a safetensors file: {error}"
+        raise ModelFileError(f"{problem}. {_NEXT_STEP}") from None
 
 
 def checksum_of(path: str | os.PathLike[str]) -> str:
@@ -226,7 +217,7 @@ def _decode_scalar(kind: Any, document: Any, name: str) -> Any:
     if kind is float:
         _expect(type(document) in {int, float} and math.isfinite(document), name, "a number", document)
         return float(document)
-    _expect(type(document) is kind, name, f"of type {kind.__name__}", document)
+    _expect(kind is Any or type(document) is kind, name, f"of type {kind.__name__}", document)
     return document
 
 
@@ -250,19 +241,17 @@ def _decode_parameter(value: Any) -> Any:
     raise ValueError(f"unknown tag {tag[:20]!r}")
 
 
-def _complaint(metadata: Mapping[str, str]) -> str:
-    """Say what is wrong with the texts of the header; empty if nothing is."""
+def _check_metadata(metadata: Mapping[str, str]) -> None:
     version = metadata.get("version", "")
     if metadata.get("format") != FORMAT:
-        return f"is a safetensors file, but not a {FORMAT}. Give a file that save wrote."
+        raise ModelFileError(f"is a safetensors file, but not a {FORMAT}. Give a file that save wrote.")
     if not (version.isascii() and version.isdigit() and len(version) < 10):
-        return f"was altered: its format version is {version[:20]!r}. {_NEXT_STEP}"
+        raise ModelFileError(f"was altered: its format version is {version[:20]!r}. {_NEXT_STEP}")
     if int(version) > VERSION:
         reads = f"and this treemend reads versions up to {VERSION}. Install a newer treemend."
-        return f"has format version {int(version)}, {reads}"
+        raise ModelFileError(f"has format version {int(version)}, {reads}")
     if set(metadata) != {"format", "version", "document", "sha256"}:
-        return f"was altered: its header is not complete. {_NEXT_STEP}"
-    return ""
+        raise ModelFileError(f"was altered: its header is not complete. {_NEXT_STEP}")
 
 
 def _header(metadata: Mapping[str, str], arrays: Arrays) -> dict[str, Any]:
