@@ -111,6 +111,17 @@ def test_row_of_a_grid_is_drawn_as_pictures_with_a_colour_bar():
     assert bar.get_ylabel() == "value"
 
 
+def test_coloured_images_are_drawn_as_such():
+    before = np.arange(12.0)[None]
+    after = np.where(before == 4, -1, before)
+    pictures = plots.plot_row(findings(before, after, grid=(2, 2, 3)), 0).axes
+    assert [ax.get_title() for ax in pictures] == ["before", "replaced", "after"]
+    assert np.allclose(pictures[0].images[0].get_array(), (before.reshape(2, 2, 3) + 1) / 12)
+    assert pictures[1].images[0].get_array().tolist() == [[False, True], [False, False]]
+    assert len(plots.plot_row(findings(before, after, grid=(2, 6, 1)), 0).axes) == 4
+    assert "before" in lines(plots.plot_row(findings(before, after, grid=(2, 3, 2)), 0).axes[0])
+
+
 def test_row_is_drawn_where_asked():
     figure, ax = pyplot.subplots()
     assert plots.plot_row(findings(), 0, ax=ax) is figure

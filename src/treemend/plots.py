@@ -35,7 +35,7 @@ _ABOVE: dict[str, Any] = {"frameon": False, "fontsize": 8, "loc": "lower left", 
 def plot_row(findings: Findings, row: int, *, true: ArrayLike | None = None, ax: "Axes | None" = None) -> "Figure":
     """Plot one row before and after, with the replaced cells shaded; a row of a grid as pictures."""
     _check_row(findings, row)
-    if findings.grid is not None and len(findings.grid) == 2:
+    if findings.grid is not None and findings.grid[2:] in {(), (1,), (3,)}:
         return _plot_picture(findings, row, findings.grid, true)
     ax, order, (low, width) = _axes(ax, 3.4), findings.layout_order, _units(findings)
     places = np.arange(len(order))
@@ -142,13 +142,15 @@ def _plot_picture(findings: Findings, row: int, grid: tuple[int, ...], true: Arr
     from matplotlib import pyplot
 
     shown = {"before": findings.before[row], "replaced": findings.mask[row], "after": findings.after[row], "true": true}
-    pictures = {name: np.asarray(values).reshape(grid) for name, values in shown.items() if values is not None}
+    shape = grid if grid[2:] == (3,) else grid[:2]
+    pictures = {name: np.asarray(values).reshape(shape) for name, values in shown.items() if values is not None}
     limits = _limits(pictures.values())
     figure, axes = pyplot.subplots(1, len(pictures), figsize=(2.2 * len(pictures) + 0.8, 2.6), layout="constrained")
     for ax, (name, picture) in zip(axes, pictures.items(), strict=True):
         drawn = _draw_image(ax, picture, *limits)
         ax.set(title=name, xticks=[], yticks=[])
-    figure.colorbar(drawn, ax=list(axes), label="value", shrink=0.8)
+    if len(shape) == 2:
+        figure.colorbar(drawn, ax=list(axes), label="value", shrink=0.8)
     figure.suptitle(_row_title(findings, row), fontsize=10)
     return figure
 

@@ -259,17 +259,14 @@ def columns_difference(expected: Sequence[str], got: Sequence[str]) -> str:
     + extra: 'x'
     ~ out of order: 'a' (column 0 of the reference, here 1), 'b' (column 1 of the reference, here 0)
     """
-    place = {name: position for position, name in enumerate(got)}
+    place, known = ({name: position for position, name in enumerate(names)} for names in (got, expected))
     shared = [name for name in expected if name in place]
-    known = {name: position for position, name in enumerate(expected)}
+    in_order = shared == sorted(shared, key=place.__getitem__)
+    moved = [] if in_order else [name for name in shared if place[name] != known[name]]
     lines = {
         "- missing": [repr(name) for name in expected if name not in place],
         "+ extra": [repr(name) for name in got if name not in known],
-        "~ out of order": [
-            f"{name!r} (column {known[name]} of the reference, here {place[name]})"
-            for name in shared
-            if place[name] != known[name] and shared != sorted(shared, key=place.__getitem__)
-        ],
+        "~ out of order": [f"{name!r} (column {known[name]} of the reference, here {place[name]})" for name in moved],
     }
     return "\n".join(f"{what}: {shortened(items)}" for what, items in lines.items() if items)
 
