@@ -114,6 +114,7 @@ def test_row_of_a_grid_is_drawn_as_pictures_with_a_colour_bar():
 def test_coloured_images_are_drawn_as_such():
     before = np.arange(12.0)[None]
     after = np.where(before == 4, -1, before)
+    plots.plot_row(findings(np.where(before == 4, np.nan, before), after, grid=(2, 2, 3)), 0).canvas.draw()
     pictures = plots.plot_row(findings(before, after, grid=(2, 2, 3)), 0).axes
     assert [ax.get_title() for ax in pictures] == ["before", "replaced", "after"]
     assert np.allclose(pictures[0].images[0].get_array(), (before.reshape(2, 2, 3) + 1) / 12)

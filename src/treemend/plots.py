@@ -222,7 +222,7 @@ def _draw_image(ax: "Axes", image: NDArray[Any], low: float, high: float) -> Any
         mask = image.any(axis=2) if coloured else image
         return ax.imshow(mask, cmap=ListedColormap([PALE, ORANGE]), vmin=0, vmax=1)
     if coloured:
-        return ax.imshow((image - low) / ((high - low) or 1.0))
+        return ax.imshow(np.nan_to_num((image - low) / ((high - low) or 1.0)))
     return ax.imshow(image, cmap="gray_r", vmin=low, vmax=high)
 
 

@@ -75,10 +75,7 @@ _line_writer: ContextVar[Write | None] = ContextVar("treemend_lines", default=No
 
 @contextmanager
 def step(title: str, total: float | None = None) -> Iterator[None]:
-    """Show a step while the block runs.
-
-    ``total`` is how much there is to do if the block itself calls `advance`; without, `chunks_done` tells.
-    """
+    """Show a step while the block runs; it calls `advance` if ``total`` says how much there is, else `chunks_done`."""
     outer = _display.get()
     display = outer or _new_display()
     display.steps.append(_Step(title, total, counted=total is not None))
@@ -148,8 +145,7 @@ def _new_display() -> _Display:
 
 def _write_on_terminal(text: str) -> None:
     width = shutil.get_terminal_size().columns - 1
-    sys.stderr.write(f"\r\x1b[K{text[:width]}")
-    sys.stderr.flush()
+    print(f"\r\x1b[K{text[:width]}", end="", file=sys.stderr, flush=True)
 
 
 def _notebook_writer() -> Write:
@@ -166,21 +162,14 @@ def _notebook_writer() -> Write:
 
 
 def _described(steps: list[_Step], *, bar: bool) -> str:
-    """Return the line: titles, bar, share and note, and the seconds left or passed.
-
-    Examples
-    --------
-    >>> steps = [_Step("learning", 5, True, done=2), _Step("fold 3 of 5", None, False)]
-    >>> _described(steps, bar=False)
-    'learning: 40%'
-    """
-    measured = next((one for one in steps if one.total), None)
+    """Return the line: titles, bar, share and note, and the seconds left or passed."""
+    measured = next((one for one in steps if one.total), steps[0])
     last, names = steps[-1], [one.title for one in steps if one.title] or ["starting"]
     if last.total and last is not measured:
         names[-1] += f" ({last.share():.0%})"
     titles = ": ".join(names[:1] + names[1:][-1:])
-    seconds = time.monotonic() - (measured or steps[0]).begun
-    if measured is None:
+    seconds = time.monotonic() - measured.begun
+    if not measured.total:
         return f"{titles}, {seconds:.0f} s" if bar else titles
     share = measured.share()
     told = f"{share:.0%}" + f", {measured.note}" * bool(measured.note)
