@@ -179,7 +179,6 @@ def check_shapes(model: Any, sizes: dict[str, int], **shapes: str) -> None:
     Examples
     --------
     >>> from types import SimpleNamespace
-    >>> check_shapes(SimpleNamespace(centre=np.zeros((2, 3)), weight=np.zeros(2)), {}, centre="k d", weight="k")
     >>> check_shapes(SimpleNamespace(centre=np.zeros((2, 3)), weight=np.zeros(5)), {}, centre="k d", weight="k")
     Traceback (most recent call last):
     treemend.exceptions.ModelFileError: weight has shape (5,), expected (k=2).

@@ -1,9 +1,8 @@
 """Progress of long work: one line that moves, on terminals and in notebooks.
 
-Whoever works names the step (`step`) and says how far it is (`advance`, `chunks_done`). Steps may be nested: the line
-names the outermost and the innermost one, and measures the outermost one that knows how much there is to do. The line
-appears after a second and is gone when the outermost step ends. Nothing is shown where standard error is neither a
-terminal nor a notebook (`lines_to` has plain lines written there), in other threads than the main one, and in processes
+Steps may be nested: the line names the outermost and the innermost one, and measures the outermost one that knows how
+much there is to do. It appears after a second and is gone when the outermost step ends. Nothing is shown where standard
+error is neither a terminal nor a notebook (but for `lines_to`), in other threads than the main one, and in processes
 that joblib or Dask started.
 """
 

@@ -97,12 +97,6 @@ def read_table(table: Any, passthrough: Sequence[Any] = (), *, all_there: bool =
     """Read an array-like or a pandas, polars or pyarrow table; its values may still hold NaN or infinity.
 
     Columns named in ``passthrough`` are not looked at; ``all_there`` refuses a table without one of them.
-
-    Examples
-    --------
-    >>> read_table([[1, 2], [3, 4]]).values
-    array([[1., 2.],
-           [3., 4.]])
     """
     if is_into_dataframe(table):
         return _read_frame(_frame(table), passthrough, all_there)
