@@ -68,12 +68,11 @@ class Findings:
             array = getattr(self, name)
             if array is not None and array.shape != self.before.shape:
                 raise InputError(f"{name} must have the shape of before, {self.before.shape}, got {array.shape}.")
-        for name in (*_BY_ROW, *_BY_COLUMN):
-            given, expected, word = getattr(self, name), n_columns, "column"
-            if name in _BY_ROW:
-                expected, word = n_rows, "row"
-            if given is not None and len(given) != expected:
-                raise InputError(f"{name} must have one entry for each {word}, {expected}, got {len(given)}.")
+        sizes = dict.fromkeys(_BY_ROW, (n_rows, "row")) | dict.fromkeys(_BY_COLUMN, (n_columns, "column"))
+        for name, (size, word) in sizes.items():
+            given = getattr(self, name)
+            if given is not None and len(given) != size:
+                raise InputError(f"{name} must have one entry for each {word}, {size}, got {len(given)}.")
         if self.grid is not None and (len(self.grid) not in {2, 3} or int(np.prod(self.grid)) != n_columns):
             shapes = f"(height, width) or (height, width, channels) with {n_columns} entries in all"
             raise InputError(f"grid must be {shapes}, got {self.grid!r}.")
