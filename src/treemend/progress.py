@@ -6,6 +6,7 @@ error is neither a terminal nor a notebook (but for `lines_to`), in other thread
 that joblib or Dask started.
 """
 
+import math
 import multiprocessing
 import os
 import shutil
@@ -47,15 +48,15 @@ class _Display:
         self.steps: list[_Step] = []
         self.write, self.moves = write or (lambda _: None), moves
         self.lock = threading.RLock()
-        self._due = time.monotonic() + (PATIENCE if moves else SECONDS_BETWEEN_LINES)
+        self.due = time.monotonic() + (PATIENCE if moves else SECONDS_BETWEEN_LINES)
         self._ended = threading.Event()
         if moves:
             threading.Thread(target=self._tick, daemon=True).start()
 
     def draw(self) -> None:
         with self.lock:
-            if self.steps and not self._ended.is_set() and time.monotonic() >= self._due:
-                self._due = time.monotonic() + (SECONDS_BETWEEN_FRAMES if self.moves else SECONDS_BETWEEN_LINES)
+            if self.steps and not self._ended.is_set() and time.monotonic() >= self.due:
+                self.due = time.monotonic() + (SECONDS_BETWEEN_FRAMES if self.moves else SECONDS_BETWEEN_LINES)
                 self.write(_described(self.steps, bar=self.moves))
 
     def end(self) -> None:
@@ -106,7 +107,12 @@ def chunks_done(done: int, total: int) -> None:
 
 def silenced(silent: bool = True) -> AbstractContextManager[None]:
     """Show nothing of the steps that begin while the block runs."""
-    return _set(_display, _Display()) if silent else nullcontext()
+    if not silent:
+        return nullcontext()
+    outer = _display.get()
+    unseen = _Display(outer.write if outer else None)  # `say` still clears the line of the steps outside
+    unseen.due = math.inf
+    return _set(_display, unseen)
 
 
 def lines_to(write: Write) -> AbstractContextManager[None]:
