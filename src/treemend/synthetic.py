@@ -68,7 +68,7 @@ def stretch_masks(n_rows: int, n_features: int, *, rng: Seed = 0, count: int = 1
     """
     masks, rng = np.zeros((n_rows, n_features), dtype=bool), np.random.default_rng(rng)
     for mask in masks:
-        for stretch in (_one_stretch if count == 1 else _apart)(n_features, count, rng, longest):
+        for stretch in [_stretch(n_features, rng, longest)] if count == 1 else _apart(n_features, count, rng, longest):
             mask[stretch] = True
     return masks
 
@@ -167,11 +167,11 @@ def corrupt(kind: str, rows: Rows, masks: Masks, *, rng: Seed = 0, others: Rows 
     return np.where(masks, overwritten[kind](), rows)
 
 
-def _one_stretch(n_features: int, _: int, rng: np.random.Generator, longest: float) -> list[slice]:
+def _stretch(n_features: int, rng: np.random.Generator, longest: float) -> slice:
     """Draw a stretch; all lengths are equally likely."""
     width = rng.integers(math.ceil(_SMALLEST * n_features), max(1, math.floor(longest * n_features)) + 1)
     start = rng.integers(0, n_features - width + 1)
-    return [slice(start, start + width)]
+    return slice(start, start + width)
 
 
 def _apart(n_features: int, count: int, rng: np.random.Generator, longest: float) -> list[slice]:
