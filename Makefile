@@ -17,7 +17,7 @@ $(VENV)/.installed: pyproject.toml
 	touch $@
 
 demo: $(VENV)/.installed            ## repair occluded digits; leaves demo.png
-	$(BIN)/python -m treemend.demo --output demo.png
+	$(BIN)/treemend demo --output demo.png
 
 test: $(VENV)/.installed            ## all tests, on two processes
 	$(BIN)/python -m pytest -n 2 --dist worksteal

@@ -14,7 +14,7 @@ from matplotlib import pyplot
 from matplotlib.patches import Circle, Rectangle
 
 from treemend import TCS
-from treemend.plots import BLUE, GREY, ORANGE, plot_row, plot_tree
+from treemend.plots import BLUE, GREY, ORANGE
 
 PICTURES = Path(__file__).parent / "pictures"
 
@@ -38,11 +38,11 @@ def one_overwritten_row():
 def draw_tree_and_row():
     """Draw the repaired row above the tree of scores that led to it."""
     tcs, true, suspect = one_overwritten_row()
-    findings = tcs.mend(suspect).findings()
+    mended = tcs.mend(suspect)
     figure, axes = pyplot.subplots(2, 1, figsize=(7.5, 5.5), layout="constrained")
-    plot_row(findings, 0, true=true[0], ax=axes[0])
+    mended.plot_row(0, true=true[0], ax=axes[0])
     axes[0].set_xlabel("")
-    plot_tree(findings, 0, ax=axes[1])
+    mended.plot_tree(0, ax=axes[1])
     figure.savefig(PICTURES / "repaired_row.png", dpi=130)
 
 

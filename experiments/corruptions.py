@@ -7,7 +7,7 @@ order of the draws is part of the committed results: a place, then its values, r
 import numpy as np
 from numpy.typing import NDArray
 
-from treemend.synthetic import draw_square, draw_stretch
+from treemend.synthetic import square_masks, stretch_masks
 
 __all__ = ["overwrite_share_of_rows", "overwrite_squares", "overwrite_stretches"]
 
@@ -28,8 +28,8 @@ def overwrite_stretches(rows: Rows, rng: np.random.Generator, longest: float = 0
     """
     corrupted = rows.copy()
     for row in corrupted:
-        stretch = draw_stretch(len(row), rng, longest)
-        row[stretch] = rng.random(stretch.stop - stretch.start)
+        (mask,) = stretch_masks(1, len(row), rng=rng, longest=longest)
+        row[mask] = rng.random(mask.sum())
     return corrupted
 
 
@@ -55,10 +55,9 @@ def overwrite_squares(images: Rows, rng: np.random.Generator) -> tuple[Rows, NDA
     mask : ndarray of bool, images x 256
         True where a pixel was overwritten.
     """
-    corrupted = images.reshape(-1, *_GRID).copy()
+    corrupted = images.copy()
     mask = np.zeros(corrupted.shape, dtype=bool)
     for image in np.flatnonzero(rng.random(len(images)) < 0.5):
-        square = draw_square(_GRID, rng)
-        corrupted[image][square] = rng.random(corrupted[image][square].shape)
-        mask[image][square] = True
-    return corrupted.reshape(len(images), -1), mask.reshape(len(images), -1)
+        (mask[image],) = square_masks(1, _GRID, rng=rng)
+        corrupted[image, mask[image]] = rng.random(mask[image].sum())
+    return corrupted, mask

@@ -62,7 +62,7 @@ def test_everything_comes_back(path):
     assert (stored.written_by, stored.estimator, stored.names) == ("treemend 0", "Test", ("a", "b"))
     assert stored.parameters == PARAMETERS
     assert isinstance(stored.parameters["layout"], tuple)
-    model = stored.model(Model)
+    model = stored.decoded(Model)
     assert np.array_equal(model.numbers, MODEL.numbers)
     assert model.numbers.dtype == np.int64
     assert np.array_equal(model.part.weights, MODEL.part.weights)
@@ -78,7 +78,7 @@ def test_everything_comes_back(path):
 
 
 def test_the_same_model_gives_the_same_file(path, tmp_path):
-    write(tmp_path / "again", read_model(path).model(Model))
+    write(tmp_path / "again", read_model(path).decoded(Model))
     assert (tmp_path / "again").read_bytes() == path.read_bytes()
 
 
@@ -104,15 +104,12 @@ def rewritten(path, change):
     replaced = change(document, arrays)
     metadata = {"format": metadata["format"], "version": metadata["version"], "document": json.dumps(document)}
     metadata.update(replaced or {})
-    save_file(arrays, path, metadata={**metadata, "sha256": ""})
-    entries = model_file._read_header(path)
-    arrays, digest = model_file._read_arrays(path, model_file._header_digest(entries))
-    save_file(arrays, path, metadata={**metadata, "sha256": digest})
+    save_file(arrays, path, metadata={**metadata, "sha256": model_file._checksum(metadata, arrays)})
 
 
 def test_the_twin_of_writing_changes_nothing(path):
     rewritten(path, lambda document, arrays: None)
-    assert np.array_equal(read_model(path).model(Model).numbers, MODEL.numbers)
+    assert np.array_equal(read_model(path).decoded(Model).numbers, MODEL.numbers)
 
 
 NONSENSE = {
@@ -123,24 +120,24 @@ NONSENSE = {
     "its format version is '-1'": lambda document, arrays: {"version": "-1"},
     "its format version is '999": lambda document, arrays: {"version": "9" * 5000},
     "header is not complete": lambda document, arrays: {"more": "x"},
-    "cannot be read: ": lambda document, arrays: {"document": "[" * 100_000},
-    "expected entries": lambda document, arrays: {"document": "{}"},
+    "altered, or not a safetensors file: ": lambda document, arrays: {"document": "[" * 100_000},
+    "was altered: document must be an object with the fields": lambda document, arrays: {"document": "{}"},
     "unknown tag": lambda document, arrays: document["parameters"].update(rate={"exec": 1}),
-    "document that cannot be read": lambda document, arrays: document.update(parameters=[1]),
-    "must be a list": lambda document, arrays: document.update(names=7),
-    "must have the fields": lambda document, arrays: document["model"].pop("label"),
+    "altered, or not a safetensors file: 'list' object": lambda document, arrays: document.update(parameters=[1]),
+    "was altered: document.names must be a list": lambda document, arrays: document.update(names=7),
+    "model must be an object with the fields numbers, part": lambda document, arrays: document["model"].pop("label"),
     "model.label must be of type str": lambda document, arrays: document["model"].update(label=3),
     "model.flag must be of type bool": lambda document, arrays: document["model"].update(flag=1),
     "model.part.limit must be a number": lambda document, arrays: document["model"]["part"].update(limit=True),
     "model.part.limit must be a number, got nan": lambda document, arrays: document["model"]["part"].update(
         limit=float("nan")
     ),
-    "must have 3 entries": lambda document, arrays: document["model"].update(shape=[1]),
+    "model.shape must be a list of 3 entries": lambda document, arrays: document["model"].update(shape=[1]),
     "model.numbers must be an array of the file": lambda document, arrays: arrays.pop("model.numbers"),
-    "model.numbers must be an array of int64, got float64": lambda document, arrays: arrays.update(
+    "model.numbers must be an array of int64, got 'float64'": lambda document, arrays: arrays.update(
         {"model.numbers": np.zeros(5)}
     ),
-    "has values that are not numbers": lambda document, arrays: arrays.update(
+    "model.part.weights must be an array of numbers, got 'NaN'": lambda document, arrays: arrays.update(
         {"model.part.weights": np.full((2, 2), np.nan)}
     ),
     "numbers has shape": lambda document, arrays: arrays.update({"model.numbers": np.zeros((5, 1), np.int64)}),
@@ -160,7 +157,7 @@ def test_resealed_nonsense_is_refused(complaint, path):
 
     rewritten(path, change)
     with pytest.raises(ModelFileError, match=complaint) as caught:
-        read_model(path).model(Model)
+        read_model(path).decoded(Model)
     assert str(path) in str(caught.value)
 
 
@@ -188,7 +185,7 @@ def test_absurd_headers(path):
     with open(path, "r+b") as file:
         file.write((2**30).to_bytes(8, "little"))
         file.truncate(2**31)
-    with pytest.raises(ModelFileError, match="too many for a model"):
+    with pytest.raises(ModelFileError, match="header too large|HeaderTooLarge"):
         read_model(path)
 
 

@@ -15,6 +15,7 @@ from matplotlib.colors import to_hex
 from treemend import plots
 from treemend.exceptions import InputError
 from treemend.report.findings import KINDS, Findings, Rule
+from treemend.result import Result
 from treemend.tcs import build_tree
 
 
@@ -110,6 +111,18 @@ def test_row_of_a_grid_is_drawn_as_pictures_with_a_colour_bar():
     assert bar.get_ylabel() == "value"
 
 
+def test_coloured_images_are_drawn_as_such():
+    before = np.arange(12.0)[None]
+    after = np.where(before == 4, -1, before)
+    plots.plot_row(findings(np.where(before == 4, np.nan, before), after, grid=(2, 2, 3)), 0).canvas.draw()
+    pictures = plots.plot_row(findings(before, after, grid=(2, 2, 3)), 0).axes
+    assert [ax.get_title() for ax in pictures] == ["before", "replaced", "after"]
+    assert np.allclose(pictures[0].images[0].get_array(), (before.reshape(2, 2, 3) + 1) / 12)
+    assert pictures[1].images[0].get_array().tolist() == [[False, True], [False, False]]
+    assert len(plots.plot_row(findings(before, after, grid=(2, 6, 1)), 0).axes) == 4
+    assert "before" in lines(plots.plot_row(findings(before, after, grid=(2, 3, 2)), 0).axes[0])
+
+
 def test_row_is_drawn_where_asked():
     figure, ax = pyplot.subplots()
     assert plots.plot_row(findings(), 0, ax=ax) is figure
@@ -134,7 +147,7 @@ def test_map_tells_replaced_from_missing_and_unusual():
     (ax,) = plots.plot_map(found).axes
     orange, sky, pale, yellow = (colour.lower() for colour in (plots.ORANGE, plots.SKY, plots.PALE, plots.YELLOW))
     assert colours(ax) == [[orange, sky, pale], [pale, pale, orange], [yellow] * 3]
-    assert legend(ax) == ["as it came", "row left as it is: unusual", "was missing", "replaced"]
+    assert legend(ax) == ["as it came", "replaced", "was missing", "row left as it is: unusual"]
     assert ticks(ax.yaxis) == ["a", "b", "c"]
 
 
@@ -223,3 +236,15 @@ def test_plots_load_matplotlib_only_when_they_draw():
     code = "import treemend.plots, sys; print('matplotlib' in sys.modules)"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert told.stdout.strip() == "False"
+
+
+def test_results_draw_themselves():
+    found = tree_findings(rule=Rule("tau", 0.15))
+    result = Result(None, None, found.mask.any(axis=1), None, None, None, None, [], lambda: found)
+    _, axes = pyplot.subplots(3)
+    result.plot_row(0, true=np.ones(8), ax=axes[0])
+    assert np.array_equal(lines(axes[0])["true"], np.ones(8))
+    result.plot_map(ax=axes[1])
+    assert legend(axes[1]) == ["as it came"]
+    result.plot_tree(0, tau=0.6, ax=axes[2])
+    assert legend(axes[2]) == ["anomalous: score at most 0.6"]

@@ -103,6 +103,16 @@ def test_messages_stand_above_the_line(monkeypatch, impatient):
 
     assert "\r\x1b[Ka note\n" in shown(monkeypatch, Terminal(), message)
 
+    def message_from_silence():
+        with progress.step("working"):
+            time.sleep(0.05)
+            with progress.silenced(), progress.step("unseen"):
+                progress.say("a note")
+
+    text = shown(monkeypatch, Terminal(), message_from_silence)
+    assert "\r\x1b[Ka note\n" in text
+    assert "unseen" not in text
+
 
 def test_who_asks_for_silence_gets_it(monkeypatch, impatient):
     def silent():

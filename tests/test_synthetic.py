@@ -2,14 +2,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.ndimage import label
 
 from treemend.synthetic import (
     KINDS,
     TYPOS,
-    blob_masks,
     corrupt,
-    rectangle_masks,
     scattered_masks,
     square_masks,
     stretch_masks,
@@ -69,16 +66,6 @@ def test_two_squares_have_the_area_of_one():
     sizes = square_masks(300, (16, 16), count=2).sum(axis=1)
     assert sizes.min() >= 16
     assert sizes.max() <= 128
-
-
-@settings(deadline=None)
-@given(seeds)
-def test_rectangles_and_blobs_have_10_to_50_per_cent_and_are_connected(seed):
-    for masks in (rectangle_masks(3, (6, 9), rng=seed), blob_masks(3, (6, 9), rng=seed)):
-        assert np.all((masks.mean(axis=1) >= 0.1) & (masks.mean(axis=1) <= 0.5))
-        assert all(label(mask.reshape(6, 9))[1] == 1 for mask in masks)
-    for mask in rectangle_masks(3, (6, 9), rng=seed).reshape(-1, 6, 9):
-        assert mask.sum() == mask.any(axis=1).sum() * mask.any(axis=0).sum()
 
 
 def test_scattered_cells_have_the_share_that_was_asked_and_no_row_is_empty():

@@ -10,7 +10,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from treemend import Mender
-from treemend.plots import plot_row
 from treemend.synthetic import waves
 
 # %%
@@ -34,7 +33,7 @@ for line in zip(*table.values(), strict=True):
 # others, from the same findings.
 findings = mended.findings()
 figure, (above, below) = plt.subplots(2, 1, figsize=(8, 6), height_ratios=[3, 2], sharex=True, layout="constrained")
-plot_row(findings, 0, true=true[0], ax=above)
+mended.plot_row(0, true=true[0], ax=above)
 above.set_xlabel("")
 evidence = findings.cell_evidence[0]
 below.bar(np.arange(40), evidence, color=np.where(findings.mask[0], "C1", "0.75"))

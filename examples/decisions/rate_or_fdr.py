@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from treemend import Mender
-from treemend.synthetic import draw_stretch
+from treemend.synthetic import stretch_masks
 
 # %%
 # Two thousand random walks, fifty of them overwritten in part.
@@ -19,9 +19,8 @@ reference = np.cumsum(rng.normal(size=(3000, 16)), axis=1)
 suspect = np.cumsum(rng.normal(size=(2000, 16)), axis=1)
 corrupted = np.zeros(2000, dtype=bool)
 corrupted[:50] = True
-for row in range(50):
-    stretch = draw_stretch(16, rng)
-    suspect[row, stretch] = rng.uniform(-12, 12, suspect[row, stretch].shape)
+overwritten = stretch_masks(50, 16, rng=rng)
+suspect[:50][overwritten] = rng.uniform(-12, 12, overwritten.sum())
 
 # %%
 # One fit; the rule is chosen when rows are mended. Declared is a row that was repaired or flagged as unusual.

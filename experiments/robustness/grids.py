@@ -1,5 +1,6 @@
 """Shapes on images: one square, a rectangle, a blob, two squares, scattered pixels."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
@@ -12,15 +13,45 @@ from experiments.robustness.menders import measure_cases
 from experiments.robustness.sets import obtainable
 from experiments.robustness.settings import Settings
 from experiments.robustness.summaries import Figure, at_least, mean, pivot, titled
-from treemend.synthetic import blob_masks, corrupt, rectangle_masks, scattered_masks, square_masks
+from treemend.synthetic import corrupt, scattered_masks, square_masks
 
 __all__ = ["cases", "compute", "figures", "tables"]
+
+
+def _rectangle_masks(n_rows: int, grid: tuple[int, int], rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Return masks of one rectangle a row, with 10 to 50 % of the cells."""
+    masks = np.zeros((n_rows, *grid), dtype=bool)
+    for mask in masks:
+        tall, wide = 0, 0
+        while not 0.1 <= tall * wide / mask.size <= 0.5:
+            tall, wide = (int(rng.integers(1, side + 1)) for side in grid)
+        top, left = int(rng.integers(0, grid[0] - tall + 1)), int(rng.integers(0, grid[1] - wide + 1))
+        mask[top : top + tall, left : left + wide] = True
+    return masks.reshape(n_rows, -1)
+
+
+def _blob_masks(n_rows: int, grid: tuple[int, int], rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Return masks of one region a row, with 10 to 50 % of the cells, grown by random cells beside it."""
+    height, width = grid
+    masks = np.zeros((n_rows, height, width), dtype=bool)
+    for mask in masks:
+        size = rng.integers(math.ceil(0.1 * mask.size), math.floor(0.5 * mask.size) + 1)
+        beside = [(int(rng.integers(height)), int(rng.integers(width)))]
+        while mask.sum() < size:
+            row, column = beside.pop(int(rng.integers(len(beside))))
+            if mask[row, column]:
+                continue
+            mask[row, column] = True
+            around = ((row - 1, column), (row + 1, column), (row, column - 1), (row, column + 1))
+            beside += [(r, c) for r, c in around if 0 <= r < height and 0 <= c < width and not mask[r, c]]
+    return masks.reshape(n_rows, -1)
+
 
 Draw = Callable[[int, tuple[int, int], np.random.Generator], NDArray[np.bool_]]
 SHAPES: dict[str, Draw] = {
     "square": lambda n, grid, rng: square_masks(n, grid, rng=rng),
-    "rectangle": lambda n, grid, rng: rectangle_masks(n, grid, rng=rng),
-    "blob": lambda n, grid, rng: blob_masks(n, grid, rng=rng),
+    "rectangle": _rectangle_masks,
+    "blob": _blob_masks,
     "two squares": lambda n, grid, rng: square_masks(n, grid, rng=rng, count=2),
     "scattered": lambda n, grid, rng: scattered_masks(n, grid[0] * grid[1], 0.1, rng=rng),
 }

@@ -9,14 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from treemend.exceptions import (
-        ColumnsError,
-        InputError,
-        ModelFileError,
-        OutputError,
-        ParameterError,
-        TreemendError,
-    )
+    from treemend.exceptions import ColumnsError, InputError, ModelFileError, OutputError, ParameterError, TreemendError
     from treemend.loading import load
     from treemend.mender import Mender, mend
     from treemend.result import Result
@@ -24,27 +17,10 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "TCS",
-    "ColumnsError",
-    "InputError",
-    "Mender",
-    "ModelFileError",
-    "OutputError",
-    "ParameterError",
-    "Result",
-    "TreemendError",
-    "load",
-    "mend",
-]
+__all__ = ["TCS", "ColumnsError", "InputError", "Mender", "ModelFileError", "OutputError", "ParameterError", "Result"]
+__all__ += ["TreemendError", "load", "mend"]
 
-_MODULES = {
-    "Mender": "mender",
-    "Result": "result",
-    "TCS": "tcs",
-    "load": "loading",
-    "mend": "mender",
-}
+_MODULES = {"Mender": "mender", "Result": "result", "TCS": "tcs", "load": "loading", "mend": "mender"}
 
 
 def __getattr__(name: str) -> Any:

@@ -13,8 +13,6 @@ from typing import BinaryIO, Self
 
 from treemend.exceptions import OutputError
 
-__all__ = ["AtomicFile"]
-
 
 class AtomicFile:
     """A file being written, ``file``, which gets its name when it is complete.

@@ -1,7 +1,6 @@
 """What both estimators share: tables in and out, scikit-learn's methods on top of ``mend``, saving."""
 
 import os
-from abc import abstractmethod
 from typing import Any
 
 import numpy as np
@@ -13,104 +12,39 @@ import treemend
 from treemend import tables
 from treemend.exceptions import ColumnsError
 from treemend.model_file import write_model
-from treemend.result import Result
-
-__all__ = ["BaseMender"]
 
 
 class BaseMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstimator):
     """An estimator that mends rows.
 
-    A subclass stores its fitted model, a frozen dataclass, as ``_model``, names its type as ``model_type``, and has the
-    parameter ``passthrough``.
+    A subclass has the methods ``mend``, ``fit_mend``, ``score_samples`` and ``_check_params``, the threshold
+    ``offset_`` and the parameter ``passthrough``. It stores its fitted model, a frozen dataclass, as ``_model``, and
+    names its type as ``model_type``.
     """
 
+    mend: Any
+    fit_mend: Any
+    score_samples: Any
+    offset_: Any
     passthrough: Any
+    _check_params: Any
     _model: Any
 
-    @abstractmethod
-    def mend(self, X: Any) -> Result:
-        """Find and repair what was overwritten, and fill what is missing."""
-
-    @abstractmethod
-    def fit_mend(self, X: Any, y: Any = None) -> Result:
-        """Learn from rows and mend them, each judged without itself."""
-
-    @abstractmethod
-    def score_samples(self, X: Any) -> NDArray[np.float64]:
-        """Return how clean each row is; higher is cleaner."""
-
-    @property
-    @abstractmethod
-    def offset_(self) -> float:
-        """Boundary of `score_samples` between declared and other rows."""
-
-    @abstractmethod
-    def _check_params(self) -> None:
-        """Raise a `ParameterError` if a parameter is out of range or of the wrong type."""
-
     def transform(self, X: Any) -> NDArray[np.floating[Any]]:
-        """Return the repaired rows as an array.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            Suspect rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features)
-            Without the columns that were passed through.
-        """
+        """Return the repaired rows as an array of shape (n_samples, n_features), without what is passed through."""
         return np.asarray(tables.attributes_only(self.mend(X).repaired, self.passthrough))
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> NDArray[np.floating[Any]]:
-        """Learn from rows and return them repaired, each judged without itself.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            Reference rows.
-        y : ignored
-            For scikit-learn's pipelines.
-        **fit_params : ignored
-            For scikit-learn's pipelines.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features)
-            Without the columns that were passed through.
-        """
+        """Learn from rows and return them as `transform` does, each judged without itself; the rest is ignored."""
         del fit_params
         return np.asarray(tables.attributes_only(self.fit_mend(X, y).repaired, self.passthrough))
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Return `score_samples` minus ``offset_``: negative for declared rows.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            Suspect rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
+        """Return `score_samples` minus ``offset_``, one number a row: negative for declared rows."""
         return np.asarray(self.score_samples(X) - self.offset_)
 
     def predict(self, X: Any) -> NDArray[np.int64]:
-        """Return -1 for declared rows and +1 for the others.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            Suspect rows.
-
-        Returns
-        -------
-        ndarray of int of shape (n_samples,)
-            -1 exactly where `decision_function` is negative.
-        """
+        """Return -1 for each declared row, one with a negative `decision_function`, and +1 for the others."""
         return np.where(self.decision_function(X) < 0, -1, 1)
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -1,19 +1,8 @@
 """What can go wrong, as one small tree.
 
-::
-
-    TreemendError
-    ├── InputError        (ValueError)  the rows cannot be used as they are
-    │   └── ColumnsError                the columns are not those of the reference
-    ├── ParameterError    (ValueError)  a parameter is out of range, of the wrong type, or clashes
-    ├── ModelFileError    (ValueError)  a model file is damaged, of a newer version, or not a model at all
-    └── OutputError                     a file cannot be written as asked
-
 Every message says what is wrong, where, what was expected, what was found, and what to do next. Errors of what was
 given are also `ValueError`, so that code written for scikit-learn catches them.
 """
-
-__all__ = ["ColumnsError", "InputError", "ModelFileError", "OutputError", "ParameterError", "TreemendError"]
 
 
 class TreemendError(Exception):
@@ -33,7 +22,7 @@ class ParameterError(TreemendError, ValueError):
 
 
 class ModelFileError(TreemendError, ValueError):
-    """A model file cannot be trusted or understood, or a mender cannot be kept in one."""
+    """A model file is damaged, of a newer version or not a model at all, or an estimator cannot be kept in one."""
 
 
 class OutputError(TreemendError):

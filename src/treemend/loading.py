@@ -1,21 +1,21 @@
 """`load`: a model file in, the estimator that wrote it out."""
 
 import os
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from treemend.exceptions import ModelFileError
 from treemend.mender import Mender
-from treemend.model_file import StoredModel, read_model
+from treemend.model_file import read_model
 from treemend.tcs import TCS
 from treemend.threads import one_library_thread
-
-__all__ = ["load"]
 
 
 def load(path: str | os.PathLike[str]) -> Mender | TCS:
     """Load an estimator that ``save`` wrote; it gives the same answers, bit for bit.
+
+    A file that is missing, truncated, altered, written by a newer version or not a model file is a `ModelFileError`.
 
     Parameters
     ----------
@@ -26,11 +26,6 @@ def load(path: str | os.PathLike[str]) -> Mender | TCS:
     -------
     Mender or TCS
         Fitted; the file says which.
-
-    Raises
-    ------
-    ModelFileError
-        If the file is missing, truncated, altered, written by a newer version, or not a model file.
 
     Examples
     --------
@@ -46,28 +41,23 @@ def load(path: str | os.PathLike[str]) -> Mender | TCS:
     kinds: dict[str, Any] = {kind.__name__: kind for kind in (Mender, TCS)}
     if stored.estimator not in kinds:
         raise ModelFileError(f"{path} holds a {stored.estimator[:40]!r}; expected one of {', '.join(kinds)}.")
-    return cast(Mender | TCS, _fitted(kinds[stored.estimator], stored))
-
-
-def _fitted(kind: Any, stored: StoredModel) -> Any:
-    known = set(kind().get_params(deep=False))
-    if set(stored.parameters) != known:
-        differing = ", ".join(sorted(set(stored.parameters) ^ known)[:5])
-        raise ModelFileError(f"{stored.path} must have the parameters of {kind.__name__}; {differing} differ.")
-    estimator = kind(**stored.parameters)
+    kind = kinds[stored.estimator]
+    differing = set(stored.parameters) ^ set(kind().get_params(deep=False))
+    if differing:
+        names = ", ".join(sorted(differing)[:5])
+        raise ModelFileError(f"{path} must have the parameters of {kind.__name__}; {names} differ.")
+    estimator: Mender | TCS = kind(**stored.parameters)
     try:
         estimator._check_params()
     except ValueError as error:
-        raise ModelFileError(f"{stored.path} does not hold a usable model: {error}") from None
+        raise ModelFileError(f"{path} does not hold a usable model: {error}") from None
     # What follows from the rest is computed as in a fit, by one thread: other threads round differently.
     with one_library_thread():
-        model = stored.model(kind.model_type)
-    if stored.names is not None and len(stored.names) != model.n_features:
-        raise ModelFileError(
-            f"{stored.path} has {len(stored.names)} column names for a model of {model.n_features} columns."
-        )
-    estimator._model = model
+        estimator._model = model = stored.decoded(kind.model_type)
     estimator.n_features_in_ = model.n_features
     if stored.names is not None:
         estimator.feature_names_in_ = np.array(stored.names, dtype=object)
+        if len(stored.names) != model.n_features:
+            names = f"{len(stored.names)} column names"
+            raise ModelFileError(f"{path} has {names} for a model of {model.n_features} columns.")
     return estimator

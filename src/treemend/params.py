@@ -1,16 +1,10 @@
-"""Checks of single parameters.
-
-Enters: a parameter's name and value as the user gave it. Leaves: nothing, or a `ParameterError` that names the
-parameter, what it must be and what it was.
-"""
+"""Checks of single parameters: a `ParameterError` names the parameter, what it must be and what it was."""
 
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
 
 from treemend.exceptions import ParameterError
-
-__all__ = ["check_choice", "check_count", "check_flag", "check_names", "check_share"]
 
 
 def check_count(name: str, value: Any, *, least: int, also: Sequence[object] = ()) -> None:
@@ -34,18 +28,17 @@ def check_share(name: str, value: Any, *, zero: bool) -> None:
 def check_names(name: str, value: Any) -> None:
     """Refuse anything but a list or tuple of different names."""
     try:
-        if isinstance(value, list | tuple) and len(set(value)) == len(value):
-            return
+        names = isinstance(value, list | tuple) and len(set(value)) == len(value)
     except TypeError:  # One of them cannot be a name, such as a list.
-        pass
-    raise ParameterError(f"{name} must be a list or tuple of different column names, got {value!r}.")
+        names = False
+    if not names:
+        raise ParameterError(f"{name} must be a list or tuple of different column names, got {value!r}.")
 
 
 def check_choice(name: str, value: Any, choices: Sequence[object]) -> None:
     """Refuse anything but one of the choices."""
     if not any(type(value) is type(choice) and value == choice for choice in choices):
-        listed = ", ".join(repr(choice) for choice in choices)
-        raise ParameterError(f"{name} must be one of {listed}; got {value!r}.")
+        raise ParameterError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}.")
 
 
 def check_flag(name: str, value: Any) -> None:

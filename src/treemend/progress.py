@@ -1,12 +1,12 @@
 """Progress of long work: one line that moves, on terminals and in notebooks.
 
-Whoever works names the step (`step`) and says how far it is (`advance`, `chunks_done`). Steps may be nested: the line
-names the outermost and the innermost one, and measures the outermost one that knows how much there is to do. The line
-appears after a second and is gone when the outermost step ends. Nothing is shown where standard error is neither a
-terminal nor a notebook (`lines_to` has plain lines written there), in other threads than the main one, and in processes
+Steps may be nested: the line names the outermost and the innermost one, and measures the outermost one that knows how
+much there is to do. It appears after a second and is gone when the outermost step ends. Nothing is shown where standard
+error is neither a terminal nor a notebook (but for `lines_to`), in other threads than the main one, and in processes
 that joblib or Dask started.
 """
 
+import math
 import multiprocessing
 import os
 import shutil
@@ -20,12 +20,12 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
-__all__ = ["advance", "chunks_done", "current_step", "lines_to", "say", "silenced", "step"]
-
 PATIENCE = 1.0
 SECONDS_BETWEEN_FRAMES = 0.2
 SECONDS_BETWEEN_LINES = 5.0
 _BAR_WIDTH = 24
+
+Write = Callable[[str], None]
 
 
 @dataclass
@@ -37,24 +37,26 @@ class _Step:
     note: str = ""
     begun: float = field(default_factory=time.monotonic)
 
+    def share(self) -> float:
+        return min(1.0, self.done / (self.total or 1))
+
 
 class _Display:
     """The steps in work, outermost first, and the line that shows them; writing "" clears it."""
 
-    def __init__(self, write: Callable[[str], None], *, moves: bool) -> None:
+    def __init__(self, write: Write | None = None, *, moves: bool = False) -> None:
         self.steps: list[_Step] = []
-        self.write, self.moves = write, moves
+        self.write, self.moves = write or (lambda _: None), moves
         self.lock = threading.RLock()
-        self._pause = SECONDS_BETWEEN_FRAMES if moves else SECONDS_BETWEEN_LINES
-        self._due = time.monotonic() + (PATIENCE if moves else SECONDS_BETWEEN_LINES)
+        self.due = time.monotonic() + (PATIENCE if moves else SECONDS_BETWEEN_LINES)
         self._ended = threading.Event()
         if moves:
             threading.Thread(target=self._tick, daemon=True).start()
 
     def draw(self) -> None:
         with self.lock:
-            if self.steps and not self._ended.is_set() and time.monotonic() >= self._due:
-                self._due = time.monotonic() + self._pause
+            if self.steps and not self._ended.is_set() and time.monotonic() >= self.due:
+                self.due = time.monotonic() + (SECONDS_BETWEEN_FRAMES if self.moves else SECONDS_BETWEEN_LINES)
                 self.write(_described(self.steps, bar=self.moves))
 
     def end(self) -> None:
@@ -67,30 +69,17 @@ class _Display:
             self.draw()
 
 
-current_step: ContextVar[_Display | None] = ContextVar("treemend_progress", default=None)
-"""Where the step of this block is shown; None where nobody watches."""
-_silent: ContextVar[bool] = ContextVar("treemend_silent", default=False)
-_line_writer: ContextVar[Callable[[str], None] | None] = ContextVar("treemend_lines", default=None)
+_display: ContextVar[_Display | None] = ContextVar("treemend_progress", default=None)
+_line_writer: ContextVar[Write | None] = ContextVar("treemend_lines", default=None)
 
 
 @contextmanager
 def step(title: str, total: float | None = None) -> Iterator[None]:
-    """Show a step while the block runs.
-
-    Parameters
-    ----------
-    title : str
-        What is being done, such as "fold 2 of 5".
-    total : float, optional
-        How much there is to do if the block itself calls `advance`; without, `chunks_done` tells.
-    """
-    outer = current_step.get()
-    display = None if _silent.get() else outer or _new_display()
-    if display is None:
-        yield
-        return
+    """Show a step while the block runs; it calls `advance` if ``total`` says how much there is, else `chunks_done`."""
+    outer = _display.get()
+    display = outer or _new_display()
     display.steps.append(_Step(title, total, counted=total is not None))
-    with _set(current_step, display):
+    with _set(_display, display):
         try:
             yield
         finally:
@@ -101,8 +90,8 @@ def step(title: str, total: float | None = None) -> Iterator[None]:
 
 def advance(amount: float = 1, note: str = "") -> None:
     """Say that so much more of the innermost step is done; the note is shown beside it."""
-    display = current_step.get()
-    if display is not None and not _silent.get() and display.steps[-1].counted:
+    display = _display.get()
+    if display is not None and display.steps and display.steps[-1].counted:
         display.steps[-1].done += amount
         display.steps[-1].note = note
         display.draw()
@@ -110,28 +99,32 @@ def advance(amount: float = 1, note: str = "") -> None:
 
 def chunks_done(done: int, total: int) -> None:
     """Say how far the innermost step is, if it does not count by itself."""
-    display = current_step.get()
-    if display is not None and not _silent.get() and not display.steps[-1].counted:
+    display = _display.get()
+    if display is not None and display.steps and not display.steps[-1].counted:
         display.steps[-1].done, display.steps[-1].total = done, total
         display.draw()
 
 
 def silenced(silent: bool = True) -> AbstractContextManager[None]:
     """Show nothing of the steps that begin while the block runs."""
-    return _set(_silent, _silent.get() or silent)
+    if not silent:
+        return nullcontext()
+    outer = _display.get()
+    unseen = _Display(outer.write if outer else None)  # `say` still clears the line of the steps outside
+    unseen.due = math.inf
+    return _set(_display, unseen)
 
 
-def lines_to(write: Callable[[str], None]) -> AbstractContextManager[None]:
+def lines_to(write: Write) -> AbstractContextManager[None]:
     """Write a line every few seconds where there is neither a terminal nor a notebook."""
     return _set(_line_writer, write)
 
 
 def say(message: str) -> None:
     """Print a line on standard error, above the line that moves."""
-    display = current_step.get()
-    with nullcontext() if display is None else display.lock:
-        if display is not None:
-            display.write("")
+    display = _display.get() or _Display()
+    with display.lock:
+        display.write("")
         print(message, file=sys.stderr, flush=True)
 
 
@@ -144,24 +137,23 @@ def _set(variable: ContextVar[Any], value: Any) -> Iterator[None]:
         variable.reset(token)
 
 
-def _new_display() -> _Display | None:
+def _new_display() -> _Display:
     if threading.current_thread() is not threading.main_thread() or multiprocessing.parent_process() is not None:
-        return None
+        return _Display()
     if "ipykernel" in sys.modules:
         return _Display(_notebook_writer(), moves=True)
     if sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
         return _Display(_write_on_terminal, moves=True)
     write = _line_writer.get()
-    return None if write is None else _Display(lambda text: write(text) if text else None, moves=False)
+    return _Display(write and (lambda text: write(text) if text else None))
 
 
 def _write_on_terminal(text: str) -> None:
     width = shutil.get_terminal_size().columns - 1
-    sys.stderr.write(f"\r\x1b[K{text[:width]}")
-    sys.stderr.flush()
+    print(f"\r\x1b[K{text[:width]}", end="", file=sys.stderr, flush=True)
 
 
-def _notebook_writer() -> Callable[[str], None]:
+def _notebook_writer() -> Write:
     shown: Any = None
 
     def write(text: str) -> None:
@@ -175,23 +167,16 @@ def _notebook_writer() -> Callable[[str], None]:
 
 
 def _described(steps: list[_Step], *, bar: bool) -> str:
-    """Return the line: titles, bar, share and note, and the seconds left or passed.
-
-    Examples
-    --------
-    >>> steps = [_Step("learning", 5, True, done=2), _Step("fold 3 of 5", None, False)]
-    >>> _described(steps, bar=False)
-    'learning: 40%'
-    """
-    measured = next((one for one in steps if one.total), None)
+    """Return the line: titles, bar, share and note, and the seconds left or passed."""
+    measured = next((one for one in steps if one.total), steps[0])
     last, names = steps[-1], [one.title for one in steps if one.title] or ["starting"]
     if last.total and last is not measured:
-        names[-1] += f" ({min(1.0, last.done / last.total):.0%})"
+        names[-1] += f" ({last.share():.0%})"
     titles = ": ".join(names[:1] + names[1:][-1:])
-    seconds = time.monotonic() - (measured or steps[0]).begun
-    if measured is None or not measured.total:
+    seconds = time.monotonic() - measured.begun
+    if not measured.total:
         return f"{titles}, {seconds:.0f} s" if bar else titles
-    share = min(1.0, measured.done / measured.total)
+    share = measured.share()
     told = f"{share:.0%}" + f", {measured.note}" * bool(measured.note)
     if not bar:
         return f"{measured.title}: {told}"

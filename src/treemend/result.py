@@ -7,25 +7,27 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+
+from treemend import plots, report
+from treemend.report import Findings
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from treemend.report.findings import Findings
 
 __all__ = ["Result", "adjusted_p_values"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Result:
-    """The result of mending rows.
+    """The result of mending rows; tables are of the input's kind.
 
     Attributes
     ----------
-    repaired : table of the input's kind
+    repaired : table
         The rows, with corrupted and missing values replaced and all others bit for bit as they came.
-    mask : table of the input's kind, boolean
+    mask : table of bool
         True where a value was replaced because it was found corrupted; without the columns that were passed through.
     corrupted : ndarray of bool of shape (n_samples,)
         True where a row holds a replaced value.
@@ -33,12 +35,11 @@ class Result:
         True where a row is odd as a whole, or no set of its cells explains how odd it is: it was left as it is.
     p_values : ndarray of shape (n_samples,) or None
         Share of clean rows with at least as much evidence against them; None for the published method.
-    missing : table of the input's kind, boolean
+    missing : table of bool
         True where a value was missing (NaN) and has been filled; never True where ``mask`` is.
-    spread : table of the input's kind or None
-        Standard deviation of the error of every filled value, NaN where nothing was filled; None for the published
-        method.
-    draws : list of tables of the input's kind
+    spread : table or None
+        Standard deviation of the error of every filled value, NaN elsewhere; None for the published method.
+    draws : list of tables
         Random completions for multiple imputation, as many as were asked for.
     """
 
@@ -50,7 +51,7 @@ class Result:
     missing: Any
     spread: Any
     draws: list[Any]
-    _findings: "Findings | Callable[[], Findings]"
+    _findings: Findings | Callable[[], Findings]
 
     @property
     def q_values(self) -> NDArray[np.float64] | None:
@@ -63,11 +64,10 @@ class Result:
         return self._made_findings.notes
 
     @cached_property
-    def _made_findings(self) -> "Findings":
-        """What was found; made when it is first asked for, where a method gives a function for it."""
+    def _made_findings(self) -> Findings:
         return self._findings() if callable(self._findings) else self._findings
 
-    def findings(self) -> "Findings":
+    def findings(self) -> Findings:
         """Return what was found as plain arrays in the order of the columns.
 
         Returns
@@ -77,16 +77,13 @@ class Result:
         return self._made_findings
 
     def findings_table(self) -> dict[str, list[Any]]:
-        """Return one line for each run of replaced cells.
+        """Return one line for each run of replaced cells, as columns for a data frame.
 
         Returns
         -------
         dict of str to list
-            Columns for a data frame.
         """
-        from treemend.report import findings_table
-
-        return findings_table(self.findings())
+        return report.findings_table(self.findings())
 
     def summary(self) -> dict[str, Any]:
         """Return what was found as plain numbers, words and lists, as the report and its JSON form tell it.
@@ -95,9 +92,7 @@ class Result:
         -------
         dict
         """
-        from treemend.report import summarise
-
-        return summarise(self.findings())
+        return report.summarise(self.findings())
 
     def report(
         self,
@@ -121,41 +116,63 @@ class Result:
         earlier : dict, optional
             The `summary` of an earlier result, to compare with.
         """
-        from treemend.report import summarise, write_html
+        summary = report.summarise(self.findings(), labels=labels, units=units)
+        report.write_html(summary, path, title, earlier=earlier)
 
-        write_html(summarise(self.findings(), labels=labels, units=units), path, title, earlier=earlier)
+    def plot_row(self, row: int, *, true: ArrayLike | None = None, ax: "Axes | None" = None) -> "Figure":
+        """Plot a row before and after, with the replaced cells shaded; a row of a grid as pictures.
 
-    def plot_row(self, row: int) -> "Figure":
-        """Plot a row before and after; needs matplotlib (``pip install treemend[plots]``).
+        Plots need matplotlib (``pip install treemend[plots]``).
 
         Parameters
         ----------
         row : int
             Its number in the table.
+        true : array-like of shape (n_features,), optional
+            The true values, where they are known.
+        ax : Axes, optional
+            Where to draw; not for grids.
 
         Returns
         -------
         matplotlib Figure
         """
-        from treemend.plots import plot_row
+        return plots.plot_row(self.findings(), row, true=true, ax=ax)
 
-        return plot_row(self.findings(), row)
+    def plot_map(self, *, ax: "Axes | None" = None) -> "Figure":
+        """Plot which cells of the table were replaced, coloured by the kind of corruption if it is known.
 
-    def plot_map(self) -> "Figure":
-        """Plot which cells of the table were replaced; needs matplotlib (``pip install treemend[plots]``).
+        Parameters
+        ----------
+        ax : Axes, optional
+            Where to draw.
 
         Returns
         -------
         matplotlib Figure
         """
-        from treemend.plots import plot_map
+        return plots.plot_map(self.findings(), ax=ax)
 
-        return plot_map(self.findings())
+    def plot_tree(self, row: int, *, tau: float | None = None, ax: "Axes | None" = None) -> "Figure":
+        """Plot the attribute tree of `treemend.TCS` as bars, one level below the other, coloured by score.
+
+        Parameters
+        ----------
+        row : int
+            Its number in the table.
+        tau : float, optional
+            Nodes with a score of at most this are framed; by default the threshold that was in force.
+        ax : Axes, optional
+            Where to draw.
+
+        Returns
+        -------
+        matplotlib Figure
+        """
+        return plots.plot_tree(self.findings(), row, tau=tau, ax=ax)
 
     def _repr_html_(self) -> str:
-        from treemend.report import notebook_html
-
-        return notebook_html(self.summary())
+        return report.notebook_html(self.summary())
 
     def __repr__(self) -> str:
         n_cells = int(self.findings().mask.sum())
@@ -170,9 +187,8 @@ def adjusted_p_values(p_values: NDArray[np.float64]) -> NDArray[np.float64]:
     >>> adjusted_p_values(np.array([0.01, 0.5, 0.02, 0.9])).round(3).tolist()
     [0.04, 0.667, 0.04, 0.9]
     """
-    n = len(p_values)
     order = np.argsort(p_values, kind="stable")
-    scaled = p_values[order] * n / np.arange(1, n + 1)
-    adjusted = np.empty(n)
+    scaled = p_values[order] * len(order) / np.arange(1, len(order) + 1)
+    adjusted = np.empty(len(order))
     adjusted[order] = np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0)
     return adjusted

@@ -7,20 +7,11 @@ then be in the sample together or not at all.
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["RowSample", "sample_rows"]
-
 _BLOCK = 2**20
 
 
 class RowSample:
-    """A sample that grows with the batches of a table.
-
-    Parameters
-    ----------
-    size : int
-        How many rows to keep at most.
-    seed : int
-    """
+    """A sample of at most ``size`` rows that grows with the batches of a table."""
 
     def __init__(self, size: int, seed: int = 0) -> None:
         self._size = size

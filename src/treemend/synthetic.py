@@ -5,23 +5,13 @@ Masks are boolean arrays of shape (n_samples, n_features), True where a value is
 """
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "KINDS",
-    "TYPOS",
-    "blob_masks",
-    "corrupt",
-    "draw_square",
-    "draw_stretch",
-    "rectangle_masks",
-    "scattered_masks",
-    "square_masks",
-    "stretch_masks",
-    "waves",
-]
+__all__ = ["KINDS", "TYPOS", "corrupt", "scattered_masks", "square_masks", "stretch_masks", "waves"]
 
 Rows = NDArray[np.float64]
 Masks = NDArray[np.bool_]
@@ -33,9 +23,6 @@ TYPOS = ("factor", "sign", "neighbours")
 """Kinds of corruption of single cells, as people make them who type numbers."""
 
 _SMALLEST, _LARGEST = 0.1, 0.5
-_ADDED_DEVIATION = 0.25
-_OFFSET = 0.3
-_FACTOR = 10.0
 
 
 def waves(n_rows: int, n_features: int = 32, *, rng: Seed = 0, noise: float = 0.0) -> Rows:
@@ -43,8 +30,7 @@ def waves(n_rows: int, n_features: int = 32, *, rng: Seed = 0, noise: float = 0.
 
     Parameters
     ----------
-    n_rows : int
-    n_features : int, default=32
+    n_rows, n_features : int
     rng : int or Generator
     noise : float, default=0.0
         Standard deviation of the noise.
@@ -52,11 +38,6 @@ def waves(n_rows: int, n_features: int = 32, *, rng: Seed = 0, noise: float = 0.
     Returns
     -------
     ndarray of shape (n_rows, n_features)
-
-    Examples
-    --------
-    >>> waves(500).shape
-    (500, 32)
     """
     rng = np.random.default_rng(rng)
     phase, height = rng.uniform(0, 6, (n_rows, 1)), rng.uniform(1, 2, (n_rows, 1))
@@ -64,59 +45,16 @@ def waves(n_rows: int, n_features: int = 32, *, rng: Seed = 0, noise: float = 0.
     return np.asarray(rows + rng.normal(0, noise, rows.shape) if noise else rows)
 
 
-def draw_stretch(n_features: int, rng: np.random.Generator, longest: float = _LARGEST) -> slice:
-    """Draw a stretch of columns; lengths from a tenth of them to the share ``longest`` are equally likely.
-
-    Parameters
-    ----------
-    n_features : int
-    rng : Generator
-    longest : float, default=0.5
-
-    Returns
-    -------
-    slice
-    """
-    width = rng.integers(math.ceil(_SMALLEST * n_features), max(1, math.floor(longest * n_features)) + 1)
-    start = rng.integers(0, n_features - width + 1)
-    return slice(int(start), int(start + width))
-
-
-def draw_square(
-    grid: tuple[int, int], rng: np.random.Generator, largest: float = _LARGEST, smallest: float = _SMALLEST
-) -> tuple[slice, slice]:
-    """Draw a square of a grid; sides that make about a tenth to the share ``largest`` are equally likely.
-
-    Parameters
-    ----------
-    grid : tuple of int
-        Height and width.
-    rng : Generator
-    largest, smallest : float
-
-    Returns
-    -------
-    tuple of slice
-    """
-    height, width = grid
-    shortest = round(math.sqrt(smallest * height * width))
-    side = int(rng.integers(shortest, max(shortest, math.floor(math.sqrt(largest * height * width))) + 1))
-    top, left = rng.integers(0, height - side + 1), rng.integers(0, width - side + 1)
-    return slice(int(top), int(top) + side), slice(int(left), int(left) + side)
-
-
 def stretch_masks(n_rows: int, n_features: int, *, rng: Seed = 0, count: int = 1, longest: float = _LARGEST) -> Masks:
-    """Return masks of one or several stretches a row.
+    """Return masks of one or several stretches a row, with 10 % of the columns to the share ``longest``.
 
     Parameters
     ----------
     n_rows, n_features : int
     rng : int or Generator
     count : int, default=1
-        Stretches a row. Several are apart by at least one column and have together 10 % of the columns to the share
-        ``longest``.
+        Stretches a row. Several are apart by at least one column.
     longest : float, default=0.5
-        Largest share of the columns.
 
     Returns
     -------
@@ -128,19 +66,15 @@ def stretch_masks(n_rows: int, n_features: int, *, rng: Seed = 0, count: int = 1
     array([[0, 1, 1, 1, 1, 0, 0, 0, 1, 1, 0, 0],
            [1, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0]])
     """
-    rng = np.random.default_rng(rng)
-    masks = np.zeros((n_rows, n_features), dtype=bool)
+    masks, rng = np.zeros((n_rows, n_features), dtype=bool), np.random.default_rng(rng)
     for mask in masks:
-        if count == 1:
-            mask[draw_stretch(n_features, rng, longest)] = True
-        else:
-            for start, stop in _apart(n_features, count, rng, longest):
-                mask[start:stop] = True
+        for stretch in [_stretch(n_features, rng, longest)] if count == 1 else _apart(n_features, count, rng, longest):
+            mask[stretch] = True
     return masks
 
 
 def square_masks(n_rows: int, grid: tuple[int, int], *, rng: Seed = 0, count: int = 1) -> Masks:
-    """Return masks of one square a row; with ``count`` squares, each has 1 / ``count`` of the area and may overlap.
+    """Return masks of squares with about 10 to 50 % of the cells of a row, all sides equally likely.
 
     Parameters
     ----------
@@ -149,74 +83,20 @@ def square_masks(n_rows: int, grid: tuple[int, int], *, rng: Seed = 0, count: in
         Height and width.
     rng : int or Generator
     count : int, default=1
-        Squares a row.
+        Squares a row; each has 1 / ``count`` of the area, and they may overlap.
 
     Returns
     -------
     ndarray of bool of shape (n_rows, height * width)
     """
-    rng = np.random.default_rng(rng)
-    masks = np.zeros((n_rows, *grid), dtype=bool)
+    masks, rng = np.zeros((n_rows, *grid), dtype=bool), np.random.default_rng(rng)
+    n_cells = grid[0] * grid[1] / count
+    shortest, longest = round(math.sqrt(_SMALLEST * n_cells)), math.floor(math.sqrt(_LARGEST * n_cells))
     for mask in masks:
         for _ in range(count):
-            mask[draw_square(grid, rng, _LARGEST / count, _SMALLEST / count)] = True
-    return masks.reshape(n_rows, -1)
-
-
-def rectangle_masks(n_rows: int, grid: tuple[int, int], *, rng: Seed = 0) -> Masks:
-    """Return masks of one rectangle a row, with 10 to 50 % of the cells.
-
-    Parameters
-    ----------
-    n_rows : int
-    grid : tuple of int
-        Height and width.
-    rng : int or Generator
-
-    Returns
-    -------
-    ndarray of bool of shape (n_rows, height * width)
-    """
-    rng = np.random.default_rng(rng)
-    masks = np.zeros((n_rows, *grid), dtype=bool)
-    for mask in masks:
-        tall, wide = 0, 0
-        while not _SMALLEST <= tall * wide / mask.size <= _LARGEST:
-            tall, wide = (int(rng.integers(1, side + 1)) for side in grid)
-        top, left = int(rng.integers(0, grid[0] - tall + 1)), int(rng.integers(0, grid[1] - wide + 1))
-        mask[top : top + tall, left : left + wide] = True
-    return masks.reshape(n_rows, -1)
-
-
-def blob_masks(n_rows: int, grid: tuple[int, int], *, rng: Seed = 0) -> Masks:
-    """Return masks of one connected irregular region a row, with 10 to 50 % of the cells.
-
-    A region grows from a random cell, at each step by a random cell beside it.
-
-    Parameters
-    ----------
-    n_rows : int
-    grid : tuple of int
-        Height and width.
-    rng : int or Generator
-
-    Returns
-    -------
-    ndarray of bool of shape (n_rows, height * width)
-    """
-    rng = np.random.default_rng(rng)
-    height, width = grid
-    masks = np.zeros((n_rows, height, width), dtype=bool)
-    for mask in masks:
-        size = rng.integers(math.ceil(_SMALLEST * mask.size), math.floor(_LARGEST * mask.size) + 1)
-        beside = [(int(rng.integers(height)), int(rng.integers(width)))]
-        while mask.sum() < size:
-            row, column = beside.pop(int(rng.integers(len(beside))))
-            if mask[row, column]:
-                continue
-            mask[row, column] = True
-            around = ((row - 1, column), (row + 1, column), (row, column - 1), (row, column + 1))
-            beside += [(r, c) for r, c in around if 0 <= r < height and 0 <= c < width and not mask[r, c]]
+            side = int(rng.integers(shortest, max(shortest, longest) + 1))
+            top, left = (int(rng.integers(0, length - side + 1)) for length in grid)
+            mask[top : top + side, left : left + side] = True
     return masks.reshape(n_rows, -1)
 
 
@@ -248,7 +128,7 @@ def corrupt(kind: str, rows: Rows, masks: Masks, *, rng: Seed = 0, others: Rows 
         Of `KINDS`: "noise" (uniform on [0, 1]), "zero", "stuck" (at the mask's first value), "swap" (the same cells of
         another row), "additive" (normal noise of standard deviation .25 added), "offset" (.3 added or subtracted, the
         same to all cells of a row). Of `TYPOS`: "factor" (times or divided by 10), "sign", "neighbours" (exchanged with
-        the next column's value, which is overwritten too).
+        the next column's value, which is overwritten too). Others are a `ValueError`.
     rows : ndarray of shape (n_samples, n_features)
     masks : ndarray of bool of shape (n_samples, n_features)
     rng : int or Generator
@@ -259,59 +139,51 @@ def corrupt(kind: str, rows: Rows, masks: Masks, *, rng: Seed = 0, others: Rows 
     -------
     ndarray of shape (n_samples, n_features)
 
-    Raises
-    ------
-    ValueError
-        If the kind is not known.
-
     Examples
     --------
     >>> corrupt("offset", np.zeros((1, 4)), np.array([[False, True, True, False]]))
     array([[0. , 0.3, 0.3, 0. ]])
     """
     rng = np.random.default_rng(rng)
-    values: Rows
-    if kind == "noise":
-        values = rng.random(rows.shape)
-    elif kind == "zero":
-        values = np.zeros(rows.shape)
-    elif kind == "stuck":
-        values = np.broadcast_to(rows[np.arange(len(rows)), masks.argmax(axis=1)][:, None], rows.shape)
-    elif kind == "swap":
-        values = _other_rows(rows, others, rng)
-    elif kind == "additive":
-        values = rows + rng.normal(0, _ADDED_DEVIATION, rows.shape)
-    elif kind == "offset":
-        values = rows + _OFFSET * rng.choice([-1.0, 1.0], (len(rows), 1))
-    elif kind == "factor":
-        values = rows * rng.choice([1 / _FACTOR, _FACTOR], rows.shape)
-    elif kind == "sign":
-        values = -rows
-    elif kind == "neighbours":
+    n, shape = len(rows), rows.shape
+    if kind == "neighbours":
         return _exchanged(rows, masks)
-    else:
+    overwritten: dict[str, Callable[[], Any]] = {
+        "noise": lambda: rng.random(shape),
+        "zero": lambda: 0.0,
+        "stuck": lambda: rows[np.arange(n), masks.argmax(axis=1)][:, None],
+        "swap": lambda: (
+            rows[(np.arange(n) + rng.integers(1, max(2, n), n)) % n]
+            if others is None
+            else others[rng.integers(0, len(others), n)]
+        ),
+        "additive": lambda: rows + rng.normal(0, 0.25, shape),
+        "offset": lambda: rows + 0.3 * rng.choice([-1.0, 1.0], (n, 1)),
+        "factor": lambda: rows * rng.choice([0.1, 10.0], shape),
+        "sign": lambda: -rows,
+    }
+    if kind not in overwritten:
         raise ValueError(f"kind must be one of {', '.join(KINDS + TYPOS)}; got {kind!r}")
-    return np.where(masks, values, rows)
+    return np.where(masks, overwritten[kind](), rows)
 
 
-def _apart(n_features: int, count: int, rng: np.random.Generator, longest: float) -> list[tuple[int, int]]:
-    """Draw the borders of several stretches: random widths, and random gaps of at least one column between them."""
+def _stretch(n_features: int, rng: np.random.Generator, longest: float) -> slice:
+    """Draw a stretch; all lengths are equally likely."""
+    width = rng.integers(math.ceil(_SMALLEST * n_features), max(1, math.floor(longest * n_features)) + 1)
+    start = rng.integers(0, n_features - width + 1)
+    return slice(start, start + width)
+
+
+def _apart(n_features: int, count: int, rng: np.random.Generator, longest: float) -> list[slice]:
+    """Draw several stretches: random widths, and random gaps of at least one column between them."""
     if 2 * count - 1 > n_features:
         raise ValueError(f"count must be at most {(n_features + 1) // 2} for {n_features} columns; got {count}")
     least = max(count, math.ceil(_SMALLEST * n_features))
     most = min(max(least, math.floor(longest * n_features)), n_features - count + 1)
     total = int(rng.integers(least, most + 1))
-    widths = np.diff(np.concatenate(([0], np.sort(rng.choice(total - 1, count - 1, replace=False)) + 1, [total])))
-    free = n_features - total - (count - 1)
-    before = np.sort(rng.integers(0, free + 1, count))
-    starts = before + np.arange(count) + np.concatenate(([0], np.cumsum(widths)[:-1]))
-    return [(int(start), int(start + width)) for start, width in zip(starts, widths, strict=True)]
-
-
-def _other_rows(rows: Rows, others: Rows | None, rng: np.random.Generator) -> Rows:
-    if others is not None:
-        return np.asarray(others[rng.integers(0, len(others), len(rows))])
-    return np.asarray(rows[(np.arange(len(rows)) + rng.integers(1, max(2, len(rows)), len(rows))) % len(rows)])
+    cuts = np.concatenate(([0], np.sort(rng.choice(total - 1, count - 1, replace=False)) + 1, [total]))
+    before = np.sort(rng.integers(0, n_features - total - (count - 1) + 1, count)) + np.arange(count)
+    return [slice(start, stop) for start, stop in zip(before + cuts[:-1], before + cuts[1:], strict=True)]
 
 
 def _exchanged(rows: Rows, masks: Masks) -> Rows:

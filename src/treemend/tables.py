@@ -20,23 +20,6 @@ from sklearn.utils.validation import check_array
 
 from treemend.exceptions import ColumnsError, InputError
 
-__all__ = [
-    "LARGEST_EXACT",
-    "Table",
-    "attributes_only",
-    "check_exact_integers",
-    "check_finite",
-    "check_not_infinite",
-    "check_range",
-    "columns_difference",
-    "count_rows",
-    "integer_to_rounding",
-    "listed",
-    "read_table",
-    "shortened",
-    "take_rows",
-]
-
 LARGEST_EXACT = 2**53
 # Sums of some thousand products are exact to about 1e-12 of their size; what was measured as an integer is told from
 # what was not by far more than this.
@@ -46,18 +29,10 @@ _CELLS_SHOWN = 3
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A table as it came, and its values as float64.
+    """A table as it came, ``given``, and a copy of the values of its attributes as float64, rows x attributes.
 
-    Attributes
-    ----------
-    values : ndarray of float64, rows x attributes
-        A copy: the caller's data are never changed.
-    names : tuple of str or None
-        Names of the attributes, if the table has names.
-    given : ndarray or narwhals DataFrame
-        The table as it came.
-    passthrough : tuple
-        Names of columns of ``given`` that are not attributes; others may be among them.
+    ``names`` are those of the attributes, if the table has names; columns of ``given`` that ``passthrough`` names are
+    not attributes, and others may be among these names.
     """
 
     values: NDArray[np.float64]
@@ -96,11 +71,8 @@ class Table:
         if isinstance(self.given, np.ndarray):
             return values
         frame = self._attributes()
-        columns = [
-            nw.new_series(name, np.ascontiguousarray(column), backend=frame.implementation)
-            for name, column in zip(frame.columns, values.T, strict=True)
-        ]
-        return _replace_columns(frame, columns)
+        new = zip(frame.columns, np.ascontiguousarray(values.T), strict=True)
+        return _replace_columns(frame, [nw.new_series(*one, backend=frame.implementation) for one in new])
 
 
 def attributes_only(table: Any, passthrough: Sequence[Any]) -> Any:
@@ -122,36 +94,16 @@ def take_rows(table: Any, rows: NDArray[np.int64]) -> Any:
 
 
 def read_table(table: Any, passthrough: Sequence[Any] = (), *, all_there: bool = False) -> Table:
-    """Read a table of any kind.
+    """Read an array-like or a pandas, polars or pyarrow table; its values may still hold NaN or infinity.
 
-    Parameters
-    ----------
-    table : array-like, or pandas, polars or pyarrow table
-        Two-dimensional; all columns but those passed through are numeric.
-    passthrough : sequence of column names
-        Columns that are not looked at.
-    all_there : bool
-        Whether a table without one of these columns is refused.
-
-    Returns
-    -------
-    Table
-        Values may still hold NaN or infinity; `check_finite` tells.
-
-    Examples
-    --------
-    >>> read_table([[1, 2], [3, 4]]).values
-    array([[1., 2.],
-           [3., 4.]])
+    Columns named in ``passthrough`` are not looked at; ``all_there`` refuses a table without one of them.
     """
     if is_into_dataframe(table):
         return _read_frame(_frame(table), passthrough, all_there)
     _refuse_unread(table)
     if all_there and len(passthrough):
-        raise ColumnsError(
-            f"passthrough names columns ({listed(passthrough)}), but the rows have no column names. Give a data "
-            "frame, or leave those columns out."
-        )
+        problem = f"passthrough names columns ({listed(passthrough)}), but the rows have no column names"
+        raise ColumnsError(f"{problem}. Give a data frame, or leave those columns out.")
     try:
         array = check_array(table, dtype="numeric", ensure_all_finite=False)
     except ValueError as error:
@@ -163,19 +115,15 @@ def read_table(table: Any, passthrough: Sequence[Any] = (), *, all_there: bool =
 def _read_frame(given: Any, passthrough: Sequence[Any], all_there: bool) -> Table:
     missing = [name for name in passthrough if name not in given.columns]
     if all_there and missing:
-        raise ColumnsError(
-            f"passthrough names columns that are not there: {listed(missing)}; the table has {listed(given.columns)}. "
-            "Correct the names."
-        )
+        there = f"the table has {listed(given.columns)}. Correct the names."
+        raise ColumnsError(f"passthrough names columns that are not there: {listed(missing)}; {there}")
     frame = given.drop(list(passthrough), strict=False)
-    foreign = [
-        f"{name!r} ({dtype})" for name, dtype in frame.schema.items() if not (dtype.is_numeric() or dtype == nw.Boolean)
-    ]
+    dtypes = frame.schema.items()
+    foreign = [f"{name!r} ({dtype})" for name, dtype in dtypes if not (dtype.is_numeric() or dtype == nw.Boolean)]
     if foreign:
-        raise InputError(
-            f"All columns must be numeric, but {len(foreign)} of {len(frame.columns)} are not: {shortened(foreign)}. "
-            "Name them in passthrough to keep them as they are, or select the numeric columns."
-        )
+        remedy = "Name them in passthrough to keep them as they are, or select the numeric columns."
+        which = f"{len(foreign)} of {len(frame.columns)} are not: {shortened(foreign)}"
+        raise InputError(f"All columns must be numeric, but {which}. {remedy}")
     if 0 in frame.shape:
         what = "sample" if frame.shape[1] else "feature"
         raise InputError(f"Found array with 0 {what}(s) (shape={frame.shape}) while a minimum of 1 is required.")
@@ -204,10 +152,8 @@ def _frame(table: Any) -> Any:
 def _refuse_unread(table: Any) -> None:
     """Refuse what stands for rows that have not been read, and say how to read them."""
     if isinstance(table, str | os.PathLike):
-        raise InputError(
-            f"Rows were expected, got a path ({os.fspath(table)!r}). Read the file first, as with pandas.read_csv, or "
-            "use the command line: treemend mend FILE -o OUTPUT."
-        )
+        remedy = "Read the file first, as with pandas.read_csv, or use the command line: treemend mend FILE -o OUTPUT."
+        raise InputError(f"Rows were expected, got a path ({os.fspath(table)!r}). {remedy}")
     if is_dask_dataframe(table):
         raise InputError("A Dask data frame was given. Call treemend.dask.mend, or its compute method first.")
     if isinstance(nw.from_native(table, pass_through=True), nw.LazyFrame):
@@ -246,44 +192,39 @@ def _replace_columns(frame: Any, columns: list[Any]) -> Any:
 
 def check_exact_integers(array: NDArray[Any], what: str, remedy: str) -> None:
     """Refuse integers that a float64 cannot hold; anything else passes."""
-    if array.dtype.kind in "iu" and array.size and max(int(array.max()), -int(array.min())) > LARGEST_EXACT:
-        raise InputError(
-            f"{what} holds integers beyond 2**53, which lose digits as 64-bit floats: from {int(array.min())} to "
-            f"{int(array.max())}. {remedy}."
-        )
-
-
-def _described(cells: NDArray[np.bool_], names: tuple[str, ...] | None) -> str:
-    """Say where the marked cells are, the first few by name."""
-    n_cells, n_rows = int(cells.sum()), int(cells.any(axis=1).sum())
-    shown = [f"row {row}, column {_named(column, names)}" for row, column in np.argwhere(cells)[:_CELLS_SHOWN]]
-    counted = f"{n_cells} cell{'s' * (n_cells != 1)} in {n_rows} row{'s' * (n_rows != 1)}"
-    return f"{counted}: {'; '.join(shown)}{'; ...' * (n_cells > _CELLS_SHOWN)}"
-
-
-def _named(column: int, names: tuple[str, ...] | None) -> str:
-    return f"{column} ({names[column]!r})" if names else str(column)
+    if array.dtype.kind in "iu" and array.size:
+        low, high = int(array.min()), int(array.max())
+        if max(high, -low) > LARGEST_EXACT:
+            problem = f"{what} holds integers beyond 2**53, which lose digits as 64-bit floats"
+            raise InputError(f"{problem}: from {low} to {high}. {remedy}.")
 
 
 def check_finite(values: NDArray[np.float64], names: tuple[str, ...] | None, what: str, remedy: str) -> None:
     """Refuse NaN and infinity; ``what`` says which rows these are, ``remedy`` what else can be done about NaN."""
-    cells = np.isnan(values)
-    if cells.any():
-        raise InputError(
-            f"Input contains NaN: the {what} rows must be complete, but NaN stands in {_described(cells, names)}. "
-            f"Drop those rows, fill the cells, or {remedy}."
-        )
+    problem = f"Input contains NaN: the {what} rows must be complete, but NaN"
+    _refuse_cells(np.isnan(values), names, problem, f"Drop those rows, fill the cells, or {remedy}.")
     check_not_infinite(values, names, what)
 
 
 def check_not_infinite(values: NDArray[np.float64], names: tuple[str, ...] | None, what: str) -> None:
     """Refuse infinity; NaN stands for a missing value."""
-    cells = np.isinf(values)
-    if cells.any():
-        raise InputError(
-            f"Input contains inf: the {what} rows must be finite numbers, but inf stands in "
-            f"{_described(cells, names)}. Drop those rows, or set the cells to NaN to have them filled."
-        )
+    problem = f"Input contains inf: the {what} rows must be finite numbers, but inf"
+    remedy = "Drop those rows, or set the cells to NaN to have them filled."
+    _refuse_cells(np.isinf(values), names, problem, remedy)
+
+
+def _refuse_cells(cells: NDArray[np.bool_], names: tuple[str, ...] | None, problem: str, remedy: str) -> None:
+    """Say where the marked cells are, the first few by name; pass if there are none."""
+    n_cells, n_rows = int(cells.sum()), int(cells.any(axis=1).sum())
+    if n_cells:
+        shown = [f"row {row}, column {_named(column, names)}" for row, column in np.argwhere(cells)[:_CELLS_SHOWN]]
+        counted = f"{n_cells} cell{'s' * (n_cells != 1)} in {n_rows} row{'s' * (n_rows != 1)}"
+        places = f"{counted}: {'; '.join(shown)}{'; ...' * (n_cells > _CELLS_SHOWN)}"
+        raise InputError(f"{problem} stands in {places}. {remedy}")
+
+
+def _named(column: int, names: tuple[str, ...] | None) -> str:
+    return f"{column} ({names[column]!r})" if names else str(column)
 
 
 def check_range(values: NDArray[np.float64], names: tuple[str, ...] | None) -> None:
@@ -291,17 +232,15 @@ def check_range(values: NDArray[np.float64], names: tuple[str, ...] | None) -> N
     low, high = np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)
     empty = np.flatnonzero(np.isnan(low))
     if len(empty):
-        raise InputError(
-            f"Column {_named(empty[0], names)} of the reference has no value at all: {len(empty)} of {len(low)} "
-            "columns are empty. Leave such columns out, or name them in passthrough."
-        )
+        problem = f"Column {_named(empty[0], names)} of the reference has no value at all"
+        remedy = "Leave such columns out, or name them in passthrough."
+        raise InputError(f"{problem}: {len(empty)} of {len(low)} columns are empty. {remedy}")
     with np.errstate(over="ignore"):
         wide = np.flatnonzero(np.isinf(high - low))
     if len(wide):
-        raise InputError(
-            f"The reference values of column {_named(wide[0], names)} span from {low[wide[0]]:g} to "
-            f"{high[wide[0]]:g}, more than a 64-bit float can hold. Divide the column by a power of ten first."
-        )
+        span = f"span from {low[wide[0]]:g} to {high[wide[0]]:g}, more than a 64-bit float can hold"
+        remedy = "Divide the column by a power of ten first."
+        raise InputError(f"The reference values of column {_named(wide[0], names)} {span}. {remedy}")
 
 
 def columns_difference(expected: Sequence[str], got: Sequence[str]) -> str:
@@ -314,17 +253,14 @@ def columns_difference(expected: Sequence[str], got: Sequence[str]) -> str:
     + extra: 'x'
     ~ out of order: 'a' (column 0 of the reference, here 1), 'b' (column 1 of the reference, here 0)
     """
-    known, place = set(expected), {name: position for position, name in enumerate(got)}
+    place, known = ({name: position for position, name in enumerate(names)} for names in (got, expected))
     shared = [name for name in expected if name in place]
-    moved = [
-        f"{name!r} (column {position} of the reference, here {place[name]})"
-        for position, name in enumerate(expected)
-        if place.get(name, position) != position
-    ]
+    in_order = shared == sorted(shared, key=place.__getitem__)
+    moved = [] if in_order else [name for name in shared if place[name] != known[name]]
     lines = {
         "- missing": [repr(name) for name in expected if name not in place],
         "+ extra": [repr(name) for name in got if name not in known],
-        "~ out of order": moved if shared != sorted(shared, key=place.__getitem__) else [],
+        "~ out of order": [f"{name!r} (column {known[name]} of the reference, here {place[name]})" for name in moved],
     }
     return "\n".join(f"{what}: {shortened(items)}" for what, items in lines.items() if items)
 

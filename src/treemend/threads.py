@@ -1,11 +1,8 @@
 """How many threads, and who does which rows.
 
-Enters: ``n_jobs`` as the user gave it, a number of rows, a task over a slice of rows. Leaves: nothing; each
-task writes its own rows of the output, so that neither the number of threads nor the size of the chunks can
-change a result.
+Each task writes its own rows of the output, so that neither the number of threads nor the size of the chunks can change
+a result.
 """
-
-from __future__ import annotations
 
 import functools
 import os
@@ -15,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from typing import Any
 
-from treemend.progress import chunks_done, current_step
+from treemend.progress import chunks_done
 
 WORK_IN_A_CHUNK = 2_000_000_000
 LARGEST_CHUNK = 64
@@ -26,16 +23,14 @@ SECONDS_BETWEEN_LOOKS = 0.25
 def thread_count(n_jobs: int | None) -> int:
     """Return the number of threads to use.
 
-    ``None`` means every core this process may use, but one inside a joblib or Dask worker, whose siblings
-    use the other cores. Integers mean what they mean in joblib: -1 is all cores, -2 all but one.
+    ``None`` means every core this process may use, but one inside a joblib or Dask worker, whose siblings use the other
+    cores. Integers mean what they mean in joblib: -1 is all cores, -2 all but one.
     """
     if n_jobs is None:
         return 1 if _inside_a_worker() else _n_cores()
     if n_jobs == 0:
         raise ValueError("n_jobs must be a positive or negative integer or None, got 0; -1 uses every core.")
-    if n_jobs < 0:
-        return max(1, _n_cores() + 1 + n_jobs)
-    return n_jobs
+    return n_jobs if n_jobs > 0 else max(1, _n_cores() + 1 + n_jobs)
 
 
 @functools.cache
@@ -49,17 +44,12 @@ def _n_cores() -> int:
 def _inside_a_worker() -> bool:
     from joblib.parallel import get_active_backend
 
-    backend, _ = get_active_backend()
-    if (backend.nesting_level or 0) > 0:
+    if (get_active_backend()[0].nesting_level or 0) > 0:
         return True
-    distributed = sys.modules.get("distributed")
-    if distributed is None:
-        return False
     try:
-        distributed.get_worker()
+        return "distributed" in sys.modules and bool(sys.modules["distributed"].get_worker())
     except ValueError:
         return False
-    return True
 
 
 @contextmanager
@@ -74,49 +64,38 @@ def one_library_thread() -> Iterator[None]:
 
 
 @functools.cache
-def _library_threads(clustering_loaded: bool) -> Any:
+def _library_threads(_clustering_loaded: bool) -> Any:
     """Return what controls the threads of the libraries loaded so far; to look for them takes 10 ms."""
     from threadpoolctl import ThreadpoolController
 
-    del clustering_loaded
     return ThreadpoolController()
 
 
 def chunk_size(n_rows: int, work_per_row: int, n_threads: int, largest: int = LARGEST_CHUNK) -> int:
     """Return how many rows make a task: short enough to share evenly and to be interrupted soon."""
-    fair_share = -(-n_rows // n_threads)
     affordable = max(1, WORK_IN_A_CHUNK // max(1, work_per_row))
-    size = min(largest, fair_share, affordable)
+    size = min(largest, -(-n_rows // n_threads), affordable)
     return max(1, size // CHUNK_MULTIPLE * CHUNK_MULTIPLE or size)
 
 
 def for_chunks(
-    task: Callable[[slice], None],
-    n_rows: int,
-    work_per_row: int,
-    n_jobs: int | None,
-    *,
-    largest: int = LARGEST_CHUNK,
-    of: tuple[int, int] | None = None,
+    task: Callable[[slice], None], n_rows: int, work_per_row: int, n_jobs: int | None, *, largest: int = LARGEST_CHUNK
 ) -> None:
-    """Call ``task`` for slices that cover all rows, in threads; Ctrl-C ends it after the slices in work.
-
-    Where the rows are part of a longer work, ``of`` says how much of it was done before, and how much there is.
-    """
-    before, whole = of or (0, n_rows)
+    """Call ``task`` for slices that cover all rows, in threads; Ctrl-C ends it after the slices in work."""
     n_threads = thread_count(n_jobs)
     size = chunk_size(n_rows, work_per_row, n_threads, largest)
     slices = [slice(begin, min(begin + size, n_rows)) for begin in range(0, n_rows, size)]
     if n_threads == 1 or len(slices) <= 1:
         for part in slices:
             task(part)
-            if current_step.get() is not None:
-                chunks_done(before + part.stop, whole)
+            chunks_done(part.stop, n_rows)
         return
-    futures = [_pool(n_threads).submit(task, part) for part in slices]
+    if n_threads not in _POOLS:
+        _POOLS[n_threads] = ThreadPoolExecutor(n_threads, thread_name_prefix="treemend")
+    futures = [_POOLS[n_threads].submit(task, part) for part in slices]
     try:
         while wait(futures, timeout=SECONDS_BETWEEN_LOOKS).not_done:
-            chunks_done(before + sum(future.done() for future in futures) * size, whole)
+            chunks_done(sum(future.done() for future in futures) * size, n_rows)
     except BaseException:
         for future in futures:
             future.cancel()
@@ -126,13 +105,7 @@ def for_chunks(
         future.result()
 
 
-def _pool(n_threads: int) -> ThreadPoolExecutor:
-    """Return threads that stay: to start them anew for each kernel costs as much as a kernel on few rows."""
-    if n_threads not in _POOLS:
-        _POOLS[n_threads] = ThreadPoolExecutor(n_threads, thread_name_prefix="treemend")
-    return _POOLS[n_threads]
-
-
+# Threads stay: to start them anew for each kernel costs as much as a kernel on few rows.
 _POOLS: dict[int, ThreadPoolExecutor] = {}
 if hasattr(os, "register_at_fork"):
     # Threads do not survive a fork, and the child may be given other cores.

@@ -14,6 +14,7 @@ from experiments.robustness.measures import distance_quality, f1_score, fill_fro
 from experiments.robustness.sets import HELD_OUT, SUBJECTS, obtainable
 from experiments.robustness.settings import Settings
 from experiments.robustness.summaries import at_least, mean, number, pivot
+from scipy.ndimage import label
 
 from treemend.synthetic import KINDS
 
@@ -173,6 +174,16 @@ def test_shuffled_rows_hold_the_same_values(settings):
     for one, other in zip(ordered.damages, shuffled_case.damages, strict=True):
         np.testing.assert_allclose(np.sort(one.corrupted, axis=1), np.sort(other.corrupted, axis=1))
         np.testing.assert_array_equal(one.masks.sum(axis=1), other.masks.sum(axis=1))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_rectangles_and_blobs_have_10_to_50_per_cent_and_are_connected(seed):
+    for draw in (grids._rectangle_masks, grids._blob_masks):
+        masks = draw(3, (6, 9), np.random.default_rng(seed))
+        assert np.all((masks.mean(axis=1) >= 0.1) & (masks.mean(axis=1) <= 0.5))
+        assert all(label(mask.reshape(6, 9))[1] == 1 for mask in masks)
+    for mask in grids._rectangle_masks(3, (6, 9), np.random.default_rng(seed)).reshape(-1, 6, 9):
+        assert mask.sum() == mask.any(axis=1).sum() * mask.any(axis=0).sum()
 
 
 def test_shapes_of_grids_differ(settings):

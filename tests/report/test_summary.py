@@ -198,6 +198,13 @@ def test_names_default_to_pixels_or_numbers():
     assert summarise(some_findings(4, 6))["columns"]["names"][5] == "column 5"
 
 
+def test_pixels_are_counted_in_words_not_listed():
+    why = [record["why"] for record in summarise(some_findings(9, 6, grid=(2, 3)))["rows"] if record["n_corrupted"]]
+    assert why
+    assert not any("pixel" in words for words in why)
+    assert all(" value" in words for words in why)
+
+
 def test_nothing_found():
     summary = summarise(nothing_found(some_findings(8)))
     assert summary["headline"] == "No corrupted values were found in 8 rows."

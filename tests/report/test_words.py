@@ -3,7 +3,7 @@ import pytest
 from tests.report.examples import Intervals
 
 from treemend.report import Rule
-from treemend.report.words import clip, counted, percent, rule_summary, strongest_node, why
+from treemend.report.words import clip, counted, name_run, percent, rule_summary, strongest_node, why
 
 RATE = Rule("rate", 0.05, n_reference=1200, reference_rate=0.048)
 
@@ -13,6 +13,8 @@ def test_counts_shares_and_long_names():
     assert (percent(0.05), percent(0.0123), percent(1 / 3)) == ("5 %", "1.23 %", "33.3 %")
     assert (clip("temperature", 6), clip("short", 6)) == ("tempe…", "short")
     assert clip("a_long_name.csv, line 12", 16, tail=9) == "a_long…, line 12"
+    assert (name_run("a", "b"), name_run("a", "a")) == ("a to b", "a")
+    assert (name_run("column 3", "column 5"), name_run("column 3", "column 3")) == ("columns 3 to 5", "column 3")
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,7 @@ def test_neither_threads_nor_chunks_change_anything(alpha, monkeypatch):
     limits = np.median(expected, axis=0)
     for largest, n_jobs in ((1, 1), (7, 2), (16, 3)):
         monkeypatch.setattr(threads.chunk_size, "__defaults__", (largest,))
-        monkeypatch.setattr(threads.for_chunks, "__kwdefaults__", {"largest": largest, "of": None})
+        monkeypatch.setattr(threads.for_chunks, "__kwdefaults__", {"largest": largest})
         np.testing.assert_array_equal(index.radii(rows, 8, n_jobs=n_jobs), expected)
         np.testing.assert_array_equal(index.labels(rows, 8, limits, n_jobs=n_jobs), expected > limits)
 

@@ -32,7 +32,7 @@ def test_a_model_read_from_a_file_gives_the_same_bits(rows, tmp_path):
     stored = read_model(tmp_path / "model.safetensors")
     assert stored.estimator == "TCS"
     loaded = TCS(**stored.parameters)
-    loaded._model, loaded.n_features_in_ = stored.model(TCS.model_type), 12
+    loaded._model, loaded.n_features_in_ = stored.decoded(TCS.model_type), 12
     np.testing.assert_array_equal(loaded.mend(suspects).repaired, tcs.mend(suspects).repaired)
     np.testing.assert_array_equal(loaded.score_samples(suspects), tcs.score_samples(suspects))
     assert repr(loaded) == repr(tcs)

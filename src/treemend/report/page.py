@@ -17,8 +17,6 @@ from typing import Any, TypeAlias
 from treemend.atomic import AtomicFile
 from treemend.report.words import clip, counted, percent, row_words
 
-__all__ = ["as_html", "as_json", "notebook_html", "write_html"]
-
 Summary: TypeAlias = Mapping[str, Any]
 _REPAIRED = {"corrupted": "replaced", "expected": "put in its place", "values": "Replaced values"}
 _ONLY_FOUND = {"corrupted": "found", "expected": "expected instead", "values": "Values found"}
@@ -32,17 +30,7 @@ def as_json(summary: Summary | None) -> str:
 
 
 def as_html(summary: Summary, title: str = "treemend report", *, earlier: Summary | None = None) -> str:
-    """Return the report as a page of its own.
-
-    Parameters
-    ----------
-    summary : dict
-        From `treemend.report.SummaryBuilder`.
-    title : str
-        Shown in the browser's bar and above the page.
-    earlier : dict, optional
-        The summary of an earlier table, before a fix for example, that this one is compared with.
-    """
+    """Return the report as a page of its own, compared with the summary of an earlier table, if there is one."""
     here = files("treemend.report")
     script = "\n".join((here / name).read_text("utf-8") for name in ("axes.js", "drawings.js", "page.js"))
     words = _REPAIRED if summary["repaired"] else _ONLY_FOUND
@@ -70,14 +58,7 @@ def as_html(summary: Summary, title: str = "treemend report", *, earlier: Summar
 def write_html(
     summary: Summary, path: str | os.PathLike[str], title: str = "treemend report", *, earlier: Summary | None = None
 ) -> None:
-    """Write the report as one HTML file; an existing file is replaced.
-
-    Parameters
-    ----------
-    summary, title, earlier
-        As in `as_html`.
-    path : path
-    """
+    """Write the report as one HTML file; an existing file is replaced."""
     with AtomicFile(path, replace=True) as output:
         output.file.write(as_html(summary, title, earlier=earlier).encode("utf-8", errors="backslashreplace"))
 
@@ -94,11 +75,11 @@ def _tiles(summary: Summary) -> str:
     totals, labels = summary["totals"], ("corrupted row{s}", "corrupted value{s}", "missing value{s}")
     if summary["repaired"]:
         labels = ("row{s} repaired", "value{s} replaced", "missing value{s} filled")
-    row_share, cell_share = (percent(totals[f"corrupted_{of}"] / max(totals[of], 1)) for of in ("rows", "cells"))
+    shares = [f"{percent(totals[f'corrupted_{of}'] / max(totals[of], 1))} of all" for of in ("rows", "cells")]
     tiles = [
         (totals["rows"], "row{s} examined", f"{counted(totals['columns'], 'column')} each"),
-        (totals["corrupted_rows"], labels[0], f"{row_share} of all rows" if totals["rows"] else ""),
-        (totals["corrupted_cells"], labels[1], f"{cell_share} of all values" if totals["cells"] else ""),
+        (totals["corrupted_rows"], labels[0], f"{shares[0]} rows" if totals["rows"] else ""),
+        (totals["corrupted_cells"], labels[1], f"{shares[1]} values" if totals["cells"] else ""),
         (totals["unusual_rows"], "unusual row{s}", "flagged and left alone"),
         (totals["missing_cells"], labels[2], "gaps in the input"),
     ]
@@ -191,13 +172,7 @@ def _shared_beginning(names: list[str]) -> str:
 
 
 def notebook_html(summary: Summary) -> str:
-    """Return the summary as HTML that fits below a notebook's cell.
-
-    Parameters
-    ----------
-    summary : dict
-        From `treemend.report.SummaryBuilder`.
-    """
+    """Return the summary as HTML that fits below a notebook's cell."""
     words = summary["warnings"] + (summary["rule"]["words"][:2] if summary["rule"] else [])
     touched = [record for record in summary["rows"] if record["n_corrupted"] or record["n_missing"]]
     lines = "".join(

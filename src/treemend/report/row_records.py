@@ -1,8 +1,6 @@
 """The worst rows of all batches, each as a plain record of all that the page shows of it."""
 
 import math
-from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,8 +8,6 @@ from numpy.typing import NDArray
 
 from treemend.report.findings import CORRUPTED, KINDS, MISSING, Findings, findings_table, row_runs
 from treemend.report.words import name_run, strongest_node, why
-
-__all__ = ["ShownColumns", "WorstRows", "plain_numbers"]
 
 
 class ShownColumns(NamedTuple):
@@ -41,76 +37,64 @@ class WorstRows:
         if len(self._ranked) == self._most:
             ranks = [rank for rank in ranks if rank < self._ranked[-1][0]]
         if ranks:
-            numbers = np.array([rank[-1] for rank in ranks], dtype=np.int64)
-            records = _records(findings.take(numbers - first_row), numbers, self._columns)
-            ranked = sorted([*self._ranked, *zip(ranks, records, strict=True)], key=lambda one: one[0])
-            self._ranked = ranked[: self._most]
+            numbers = [rank[-1] for rank in ranks]
+            taken = findings.take(np.array(numbers) - first_row)
+            nodes = None if taken.node_scores is None else taken.node_scores(np.arange(len(numbers)))
+            for row, rank in enumerate(ranks):
+                own_nodes = None if nodes is None else np.asarray(nodes[row])
+                self._ranked.append((rank, _record(taken.take(np.array([row])), rank[-1], own_nodes, self._columns)))
+            self._ranked = sorted(self._ranked, key=lambda one: one[0])[: self._most]
 
     def records(self) -> list[dict[str, Any]]:
         """Return the records, the worst row first."""
         return [record for _, record in self._ranked]
 
 
-def _records(findings: Findings, numbers: NDArray[np.int64], columns: ShownColumns) -> list[dict[str, Any]]:
-    """Return one record for each row of `findings`, whose numbers in the table are `numbers`."""
-    n_rows, shown, unknown = len(numbers), columns.order[columns.places], [None] * len(numbers)
-    labels = findings.cell_labels[:, columns.order]
-    rows, start, stop = row_runs(labels)
-    runs = _by_row(rows, [start.tolist(), stop.tolist(), labels[rows, start].tolist()], n_rows)
-    filled_at = [np.flatnonzero(line >= 0) for line in labels[:, columns.places]]
-    filled = [shown[at] for at in filled_at]
-    table = findings_table(findings)
-    numbers_of_run = ("before_mean", "after_mean", "spread_mean", "evidence_max")
-    lines = [table[name] for name in ("first_column", "last_column", "n_cells", "kind")]
-    lines += [plain_numbers(np.array(table[name])) for name in numbers_of_run]
-    scores = None if findings.node_scores is None else np.asarray(findings.node_scores(np.arange(n_rows)))
-    fields: dict[str, Sequence[Any]] = {
-        "row": numbers.tolist(),
-        "id": [str(one) for one in (numbers if findings.row_ids is None else findings.row_ids)],
-        "score": unknown if findings.row_scores is None else plain_numbers(findings.row_scores),
-        "p_value": unknown if findings.p_values is None else plain_numbers(findings.p_values),
-        "unusual": findings.left_alone.tolist(),
-        "n_corrupted": findings.mask.sum(axis=1).tolist(),
-        "n_missing": findings.only_missing.sum(axis=1).tolist(),
-        "corrupted": [[[a, b, -1 if k == CORRUPTED else k] for a, b, k in line if k != MISSING] for line in runs],
-        "missing": [[[a, b] for a, b, k in line if k == MISSING] for line in runs],
-        "before": _rounded(findings.before, [shown] * n_rows),
-        "filled_at": [at.tolist() for at in filled_at],
-        "after": _rounded(findings.after, filled),
-        "spread": _rounded(findings.spread, filled),
-        "evidence": _rounded(findings.cell_evidence, [shown] * n_rows, digits=3),
-        "nodes": _rounded(scores, [slice(None)] * n_rows),
-        "findings": _by_row(np.array(table["row"]), lines, n_rows),
+def _record(
+    findings: Findings, number: int, nodes: NDArray[np.float64] | None, columns: ShownColumns
+) -> dict[str, Any]:
+    """Return the record of the only row of `findings`, which has this number in the table."""
+    shown, labels = columns.order[columns.places], findings.cell_labels[0, columns.order]
+    _, start, stop = row_runs(labels[None])
+    runs = list(zip(start.tolist(), stop.tolist(), labels[start].tolist(), strict=True))
+    filled_at = np.flatnonzero(labels[columns.places] >= 0)
+    filled = shown[filled_at]
+    record = {
+        "row": number,
+        "id": str(number if findings.row_ids is None else findings.row_ids[0]),
+        "unusual": bool(findings.left_alone[0]),
+        "n_corrupted": int(findings.mask.sum()),
+        "n_missing": int(findings.only_missing.sum()),
+        "corrupted": [[a, b, -1 if label == CORRUPTED else label] for a, b, label in runs if label != MISSING],
+        "missing": [[a, b] for a, b, label in runs if label == MISSING],
+        "before": plain_numbers(findings.before[0, shown]),
+        "filled_at": filled_at.tolist(),
+        "after": plain_numbers(findings.after[0, filled]),
+        "spread": None if findings.spread is None else plain_numbers(findings.spread[0, filled]),
+        "evidence": None if findings.cell_evidence is None else plain_numbers(findings.cell_evidence[0, shown], 3),
+        "nodes": None if nodes is None else plain_numbers(nodes),
     }
-    records = [dict(zip(fields, line, strict=True)) for line in zip(*fields.values(), strict=True)]
-    for row, record in enumerate(records):
-        record["why"] = _why(record, findings, columns.names, None if scores is None else scores[row])
-    return records
+    for name, scores in {"score": findings.row_scores, "p_value": findings.p_values}.items():
+        record[name] = None if scores is None else plain_numbers(scores)[0]
+    table = findings_table(findings)
+    lines = [table[name] for name in ("first_column", "last_column", "n_cells", "kind")]
+    means = ("before_mean", "after_mean", "spread_mean", "evidence_max")
+    lines += [plain_numbers(np.array(table[name])) for name in means]
+    record["findings"] = [list(line) for line in zip(*lines, strict=True)]
+    record["why"] = _why(record, findings, columns.names, nodes)
+    return record
 
 
-def _by_row(rows: NDArray[np.int64], columns: list[list[Any]], n_rows: int) -> list[list[list[Any]]]:
-    """Turn columns of a table, sorted by row, into lists of lines, one list for each row."""
-    lines = [list(line) for line in zip(*columns, strict=True)]
-    bounds = np.searchsorted(rows, np.arange(n_rows + 1)).tolist()
-    return [lines[first:last] for first, last in pairwise(bounds)]
-
-
-def _rounded(values: NDArray[np.float64] | None, columns: Sequence[Any], digits: int = 6) -> list[Any]:
-    """Return the values of each row in its own columns, rounded; None for each row if there are no values."""
-    if values is None:
-        return [None] * len(columns)
-    return [plain_numbers(line[own], digits) for line, own in zip(values, columns, strict=True)]
-
-
-def _why(record: dict[str, Any], findings: Findings, names: list[str], scores: NDArray[np.float64] | None) -> str:
+def _why(record: dict[str, Any], findings: Findings, names: list[str], nodes: NDArray[np.float64] | None) -> str:
     n_reference = findings.rule.n_reference if findings.rule else None
     parts, found = [], np.zeros(len(names), dtype=bool)
     for start, stop, kind in record["corrupted"]:
         found[start:stop] = True
-        parts.append((name_run(names[start], names[stop - 1]), KINDS[kind] if kind >= 0 else "", stop - start))
+        name = name_run(names[start], names[stop - 1]) if findings.grid is None else ""
+        parts.append((name, KINDS[kind] if kind >= 0 else "", stop - start))
     words = why(parts, unusual=record["unusual"], p_value=record["p_value"], n_reference=n_reference)
-    if scores is not None and findings.tree is not None and parts:
-        words = f"{words} {strongest_node(scores, found, findings.tree, names, n_reference)}".strip()
+    if nodes is not None and findings.tree is not None and parts:
+        words = f"{words} {strongest_node(nodes, found, findings.tree, names, n_reference)}".strip()
     return words
 
 

@@ -17,8 +17,6 @@ from treemend.report.findings import KINDS, MISSING, Findings
 from treemend.report.row_records import ShownColumns, WorstRows, plain_numbers
 from treemend.report.words import counted, headline, name_run, rule_summary
 
-__all__ = ["FORMAT", "SummaryBuilder", "summarise"]
-
 Words: TypeAlias = Mapping[str, str]
 FORMAT = 2
 REST = "mended.findings_table() and the option --findings of the command line give the findings of every row."
@@ -30,30 +28,16 @@ _MAP_ROWS, _MAP_COLUMNS = 256, 400
 
 
 def summarise(findings: Findings, *, labels: Words | None = None, units: Words | str | None = None) -> dict[str, Any]:
-    """Summarise the findings of one table.
-
-    Parameters
-    ----------
-    findings : Findings
-    labels, units
-        As in `SummaryBuilder`, whose ``summary`` this is.
-    """
+    """Summarise the findings of one table; see `SummaryBuilder`."""
     return SummaryBuilder(labels=labels, units=units).add(findings).summary()
 
 
 class SummaryBuilder:
     """Collects findings batch by batch; batches must be of one table, and the first one gives names, order and rule.
 
-    Parameters
-    ----------
-    repaired : bool
-        Whether what was found has been repaired, too; the words of the report follow.
-    labels : mapping, optional
-        Column names to the words that charts and sentences show instead.
-    units : mapping or str, optional
-        Column names to units, or one unit for all columns.
-    rest : str
-        A sentence that says where the findings of all rows are, for tables with more rows than a summary holds.
+    ``repaired`` says whether what was found has been repaired, too. ``labels`` are shown instead of column names,
+    ``units`` beside values: one for each column, or one for all. ``rest`` says where the findings of all rows are, for
+    tables with more rows than a summary holds.
     """
 
     def __init__(
@@ -74,8 +58,7 @@ class SummaryBuilder:
         labels, unusual = findings.cell_labels[:, self._columns.order], findings.left_alone
         missing = labels == MISSING
         corrupted = (labels >= 0) & ~missing
-        self._corrupted.add(corrupted)
-        self._missing.add(missing)
+        self._map.add(np.stack([corrupted, missing]))
         self._joint_hits += (corrupted[:, 1:] & corrupted[:, :-1]).sum(axis=0)
         for kind in range(len(KINDS)):
             cells = labels == kind
@@ -83,29 +66,17 @@ class SummaryBuilder:
         self._worst.add(findings, np.flatnonzero(~unusual), self._totals["rows"])
         self._worst_unusual.add(findings, np.flatnonzero(unusual), self._totals["rows"])
         self._warnings = list(dict.fromkeys([*self._warnings, *findings.notes]))
-        self._totals.update(rows=len(labels), cells=labels.size, corrupted_rows=int(corrupted.any(axis=1).sum()))
-        self._totals.update(unusual_rows=int(unusual.sum()), corrupted_cells=int(corrupted.sum()))
-        self._totals.update(missing_cells=int(missing.sum()))
+        n_corrupted = int(corrupted.any(axis=1).sum())
+        self._totals.update(rows=len(labels), corrupted_rows=n_corrupted, unusual_rows=int(unusual.sum()))
         return self
 
     def summary(self) -> dict[str, Any]:
-        """Return the summary of all rows taken so far.
-
-        Returns
-        -------
-        dict
-            ``headline``; ``totals``; ``rule`` (which rule declared rows, in numbers and words); ``kinds`` (rows and
-            cells of each kind, None if the method tells none); ``columns``, ``map``, ``grid`` and ``tree``; ``rows``
-            (the worst first) and ``unusual_rows``; ``rest`` (where the findings of the other rows are, empty if all
-            are here); ``warnings`` and ``notes``. Places are in layout order; ``columns["order"]`` gives the columns
-            if that differs.
-        """
+        """Return the summary of all rows taken so far; places are in layout order, which ``columns["order"]`` gives."""
         if self._shared is None:
             raise InputError("There is nothing to summarise: add at least one batch of findings first.")
-        shared, tree, n_columns = self._shared, None, len(self._columns.names)
-        if shared.tree is not None:
-            tree = {name: getattr(shared.tree, name).tolist() for name in ("start", "stop", "depth")}
-        totals = {"rows": self._totals["rows"], "columns": n_columns, **self._totals}
+        shared, tree, n_columns = self._shared, self._shared.tree, len(self._columns.names)
+        totals = {**self._totals, "columns": n_columns, "cells": self._totals["rows"] * n_columns}
+        totals["corrupted_cells"], totals["missing_cells"] = self._map.by_column.sum(axis=1).tolist()
         rows, unusual_rows = self._worst.records(), self._worst_unusual.records()
         kinds = [{"rows": n_rows, "cells": n_cells} for n_rows, n_cells in self._kinds.tolist()]
         n_listed = len(rows) + len(unusual_rows)
@@ -118,13 +89,8 @@ class SummaryBuilder:
             "rule": rule_summary(shared.rule, totals["rows"], totals["corrupted_rows"]),
             "kinds": None if shared.kinds is None else dict(zip(KINDS, kinds, strict=True)),
             "columns": self._column_summary(shared),
-            "map": {
-                "rows_per_cell": self._corrupted.rows_per_cell,
-                "columns_per_cell": self._corrupted.columns_per_cell,
-                "corrupted": self._corrupted.counts().tolist(),
-                "missing": self._missing.counts().tolist() if totals["missing_cells"] else None,
-            },
-            "tree": tree,
+            "map": self._map.summary(),
+            "tree": tree and {name: getattr(tree, name).tolist() for name in ("start", "stop", "depth")},
             "grid": None if shared.grid is None or n_columns > _MOST_SHOWN_COLUMNS else list(shared.grid),
             "rows": rows,
             "unusual_rows": unusual_rows,
@@ -140,7 +106,7 @@ class SummaryBuilder:
             notes.append(f"Charts show {n_shown:,} of {n_columns:,} columns; shaded runs are exact.")
             if is_image:
                 notes.append(f"Rows are images of {n_columns:,} values; images of this size are not drawn.")
-        tall, wide = self._corrupted.rows_per_cell, self._corrupted.columns_per_cell
+        tall, wide = self._map.rows_per_cell, self._map.columns_per_cell
         if max(tall, wide) > 1 and not (is_image and n_shown == n_columns):
             size = f"{counted(tall, 'row')} x {counted(wide, 'column')}"
             notes.append(f"Each cell of the map stands for {size} and is shaded by the share of them that was found.")
@@ -150,20 +116,20 @@ class SummaryBuilder:
         n_columns = findings.before.shape[1]
         # What holds for all batches; the rows of the first one need not stay in memory.
         self._shared = replace(findings.take(np.zeros(0, dtype=np.int64)), node_scores=None, row_ids=None)
-        order = np.arange(n_columns) if findings.order is None else np.asarray(findings.order)
+        order = findings.layout_order
         names = np.array(findings.column_names, dtype=object)[order].tolist()
         places = np.unique(np.linspace(0, n_columns - 1, min(n_columns, _MOST_SHOWN_COLUMNS)).astype(np.int64))
         numbers = 2 * len(places) + (0 if findings.tree is None else len(findings.tree.start))
         most = int(np.clip(_MOST_NUMBERS // numbers, _FEWEST_RECORDS, _MOST_RECORDS))
         self._columns = ShownColumns(order, [self._labels.get(name, name) for name in names], places)
         self._worst, self._worst_unusual = (WorstRows(self._columns, size) for size in (most, max(1, most // 4)))
-        self._corrupted, self._missing = _CountMap(n_columns), _CountMap(n_columns)
+        self._map = _CountMap(n_columns)
         self._joint_hits = np.zeros(n_columns - 1, dtype=np.int64)
         self._kinds = np.zeros((len(KINDS), 2), dtype=np.int64)
 
     def _column_summary(self, shared: Findings) -> dict[str, Any]:
         order, names, places = self._columns
-        hits, columns = self._corrupted.by_column, order[places]
+        (hits, missing), columns = self._map.by_column, order[places]
         low, high = shared.reference_low, shared.reference_high
         own_names, unit = shared.column_names, self._units
         units = [unit if isinstance(unit, str) else unit.get(own_names[column], "") for column in columns]
@@ -174,7 +140,7 @@ class SummaryBuilder:
             "places": places.tolist() if len(places) < len(names) else None,
             "order": None if np.array_equal(order, np.arange(len(order))) else columns.tolist(),
             "corrupted": hits[places].tolist(),
-            "missing": self._missing.by_column[places].tolist(),
+            "missing": missing[places].tolist(),
             "reference_low": None if low is None else plain_numbers(low[columns]),
             "reference_high": None if high is None else plain_numbers(high[columns]),
             "most_hit": [
@@ -209,26 +175,28 @@ def hit_together(hits: NDArray[np.int64], joint: NDArray[np.int64]) -> list[tupl
 
 
 class _CountMap:
-    """Counts of marked values by column and in at most 256 x 400 cells; joins neighbouring rows of cells to grow."""
+    """Corrupted and missing values by column and in at most 256 x 400 cells; joins neighbouring lines to grow."""
 
     def __init__(self, n_columns: int) -> None:
         self._n_rows, self.rows_per_cell = 0, 1
         self.columns_per_cell = -(-n_columns // _MAP_COLUMNS)
-        self.by_column = np.zeros(n_columns, dtype=np.int64)
+        self.by_column = np.zeros((2, n_columns), dtype=np.int64)
         self._starts = np.arange(0, n_columns, self.columns_per_cell)
-        self._counts = np.zeros((_MAP_ROWS, len(self._starts)), dtype=np.int64)
+        self._counts = np.zeros((2, _MAP_ROWS, len(self._starts)), dtype=np.int64)
 
-    def add(self, mask: NDArray[np.bool_]) -> None:
-        rows = np.arange(self._n_rows, self._n_rows + len(mask))
-        self._n_rows += len(mask)
+    def add(self, marks: NDArray[np.bool_]) -> None:
+        rows = np.arange(self._n_rows, self._n_rows + marks.shape[1])
+        self._n_rows += len(rows)
         while self._n_rows > _MAP_ROWS * self.rows_per_cell:
-            joined = self._counts[0::2] + self._counts[1::2]
-            self._counts[: len(joined)], self._counts[len(joined) :] = joined, 0
+            joined = self._counts[:, 0::2] + self._counts[:, 1::2]
+            self._counts = np.concatenate([joined, np.zeros_like(joined)], axis=1)
             self.rows_per_cell *= 2
         lines, first = np.unique(rows // self.rows_per_cell, return_index=True)
-        counts = np.add.reduceat(mask, first, axis=0, dtype=np.int64)
-        self.by_column += counts.sum(axis=0)
-        self._counts[lines] += np.add.reduceat(counts, self._starts, axis=1)
+        counts = np.add.reduceat(marks, first, axis=1, dtype=np.int64)
+        self.by_column += counts.sum(axis=1)
+        self._counts[:, lines] += np.add.reduceat(counts, self._starts, axis=2)
 
-    def counts(self) -> NDArray[np.int64]:
-        return self._counts[: -(-self._n_rows // self.rows_per_cell)]
+    def summary(self) -> dict[str, Any]:
+        corrupted, missing = self._counts[:, : -(-self._n_rows // self.rows_per_cell)]
+        size = {"rows_per_cell": self.rows_per_cell, "columns_per_cell": self.columns_per_cell}
+        return {**size, "corrupted": corrupted.tolist(), "missing": missing.tolist() if missing.any() else None}

@@ -6,9 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treemend.report.findings import KINDS, Rule, Tree
-
-__all__ = ["clip", "counted", "headline", "name_run", "percent", "row_words", "rule_summary", "strongest_node", "why"]
+from treemend.report.findings import KINDS, Rule
 
 _RULES = {
     "rate": "False-alarm rate {share}: on average at most that share of clean rows is changed.",
@@ -43,7 +41,11 @@ def clip(text: str, length: int, *, tail: int = 0) -> str:
 def name_run(first: str, last: str) -> str:
     """Name a run of columns by its first and last one."""
     first, last = clip(first, _LONGEST_NAME), clip(last, _LONGEST_NAME)
-    return first if first == last else f"{first} to {last}"
+    if first == last:
+        return first
+    if first.startswith("column ") and last.startswith("column "):
+        first, last = f"columns {first[7:]}", last[7:]
+    return f"{first} to {last}"
 
 
 def _was(count: int) -> str:
@@ -75,17 +77,14 @@ def row_words(record: dict[str, Any], *, repaired: bool) -> str:
 
 
 def rule_summary(rule: Rule | None, n_rows: int, n_corrupted: int) -> dict[str, Any] | None:
-    """Say which rule declared rows and what it means for this table.
-
-    Returns the rule's fields that are known; ``rate``, the rate in force; ``expected``, how many rows to expect by
-    mistake, and ``rarely_above``, a number of mistakes that is exceeded rarely; and sentences, ``words``.
-    """
+    """Say which rule declared rows, the rate in force, how many mistakes to expect, and a number rarely exceeded."""
     if rule is None:
         return None
     rate = rule.reference_rate if rule.name == "tau" else rule.value
     told: dict[str, Any] = {"name": rule.name, "value": rule.value, "rate": rate, "reference_rows": rule.n_reference}
-    told |= {"reference_rate": rule.reference_rate, "powerless": rule.powerless}
-    told["tau"] = rule.value if rule.name == "tau" else rule.tau
+    told |= {"reference_rate": rule.reference_rate, "powerless": rule.powerless, "tau": rule.tau}
+    if rule.name == "tau":
+        told["tau"] = rule.value
     words = [_RULES[rule.name].format(share=percent(rule.value), value=rule.value)]
     reference = counted(rule.n_reference or 0, "reference row")
     if rule.powerless:
@@ -123,7 +122,7 @@ def _found(n_corrupted: int, expected: float, rarely_above: float) -> str:
 
 
 def why(parts: list[tuple[str, str, int]], *, unusual: bool, p_value: float | None, n_reference: int | None) -> str:
-    """Say why a row was declared; `parts` are runs of columns: name, kind (empty if unknown) and number of cells."""
+    """Say why a row was declared; `parts` are runs of columns: name and kind (empty if unknown), number of cells."""
     sentences = [_UNUSUAL] if unusual else []
     for kind in KINDS:
         names = [name for name, of_kind, _ in parts if of_kind == kind]
@@ -131,7 +130,7 @@ def why(parts: list[tuple[str, str, int]], *, unusual: bool, p_value: float | No
             n_cells = sum(size for _, of_kind, size in parts if of_kind == kind)
             joined = ", ".join([*names[:-2], " and ".join(names[-2:])])
             one, several, rest = _KINDS[kind]
-            subject = joined if len(names) <= _MOST_RUNS else counted(n_cells, "value")
+            subject = joined if len(names) <= _MOST_RUNS and all(names) else counted(n_cells, "value")
             sentences.append(f"{subject} {one if n_cells == 1 else several}, {rest}.")
     if p_value is not None and (sentences or parts):
         sentences.append(_evidence(p_value, n_reference))
@@ -149,7 +148,7 @@ def _evidence(p_value: float, n_reference: int | None) -> str:
 
 
 def strongest_node(
-    scores: NDArray[np.float64], found: NDArray[np.bool_], tree: Tree, names: list[str], n_reference: int | None
+    scores: NDArray[np.float64], found: NDArray[np.bool_], tree: Any, names: list[str], n_reference: int | None
 ) -> str:
     """Name the tree's node with the lowest score, inside `found` where possible; that and `names` in layout order."""
     if not np.isfinite(scores).any():
