@@ -178,6 +178,11 @@ class Rarity:
         n = len(self.rest_scores)
         return np.asarray((1 + np.searchsorted(self.rest_scores, scores, side="right")) / (n + 1))
 
+    def typical_forms(self, d: int, tail: float) -> Floats:
+        """Return the quadratic forms of rests of 0 to d cells that are as odd as the median clean rest."""
+        kept = np.arange(1, d + 1)
+        return np.append(0.0, kept * fisher.isf(math.exp(np.median(self.rest_scores)), kept, tail))
+
 
 def rest_scores(form: Floats, kept: Integers, tail: float) -> Floats:
     """Return how ordinary rests are: the log survival of their quadratic forms, each of so many kept cells."""

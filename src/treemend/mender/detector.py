@@ -82,6 +82,11 @@ class Detector:
     def _complete(self) -> Scan:
         return prepare_scan(self.density, self.layout)
 
+    @cached_property
+    def typical(self) -> Floats:
+        """The quadratic form that half of the clean rests of 0, 1, ... d cells do not exceed."""
+        return self.rarity.typical_forms(len(self.layout.order), self.density.tail)
+
     def scan(self, observed: Booleans) -> Scan:
         """Return what does not depend on the row, for rows of which some cells are observed."""
         return self._complete if observed.all() else prepare_scan(self.density, self.layout, observed)
@@ -144,12 +149,13 @@ def mixture_arrays(scan: Scan) -> tuple[Mixture, Law]:
     return mix, Law(scan.constants, density.tail)
 
 
-def set_rules(scan: Scan, price: float, extra: Floats, rounds: int, steps: int) -> Rules:
+def set_rules(scan: Scan, price: float, extra: Floats, rounds: int, steps: int, typical: Floats | None = None) -> Rules:
     """Return how cells lie, what sets cost (``price``: the first run), and how long the search goes on."""
     d = len(scan.cells.joined)
+    typical = np.full(d + 1, -np.inf) if typical is None else typical
     prior = run_prior(d, max(0.0, price + run_prior(d)[1, 1]))
     reach = math.ceil(d / BLOCKS) + 1
-    return Rules(scan.cells.joined, scan.cells.edges, prior, extra, most_cells(d), reach, rounds, steps)
+    return Rules(scan.cells.joined, scan.cells.edges, prior, extra, typical, most_cells(d), reach, rounds, steps)
 
 
 def first_evidence(
@@ -260,7 +266,8 @@ def find_sets(
         scan = detector.scan(observed)
         # Runs are moved along a sequence; a grid's squares are only improved cell by cell.
         on_grid = scan.cells.height > 1
-        rules = set_rules(scan, detector.prices.run, detector.prices.extra, 0 if on_grid else ROUNDS, 3 * len(place))
+        rounds = 0 if on_grid else ROUNDS
+        rules = set_rules(scan, detector.prices.run, detector.prices.extra, rounds, 3 * len(place), detector.typical)
         # The stuck run alone is tried where it is sure or the oddest thing; all else elsewhere, and where that fails.
         stuck = leading[members] == STUCK
         failed = ~stuck
@@ -299,6 +306,7 @@ def search_rows(
     starts = Starts(
         tried,
         found.window,
+        found.values,
         found.noise,
         found.noise_odds,
         found.core,
@@ -308,7 +316,7 @@ def search_rows(
     )
 
     def task(part: slice) -> None:
-        own = Starts(*(array[part] for array in starts[:7]), *windows)
+        own = Starts(*(array[part] for array in starts[:8]), *windows)
         find_rows(mix, law, rules, rows[part], log_slope[part], own, Answers(*(array[part] for array in answers)))
 
     for_chunks(task, n, 10 * d**3, n_jobs)

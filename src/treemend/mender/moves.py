@@ -17,8 +17,8 @@ Booleans = NDArray[np.bool_]
 
 KEPT = -1
 BORDER_MOVES = 12
-# Largest share of a row that a set may cover in the search, and that a further run may have.
-MOST_OUT, LONGEST_RUN = 0.7, 0.35
+# Largest share of a row that a set may cover in the search.
+MOST_OUT = 0.7
 # What a move must gain, in nats.
 LEAST_GAIN = 1e-6
 
@@ -41,6 +41,7 @@ class Rules(NamedTuple):
     edges: Integers
     prior: Floats  # d + 2 x d + 2: of n cells in R runs
     extra: Floats  # 5: what each kind costs beyond noise
+    typical: Floats  # d + 1: quadratic form of a typical rest of so many kept cells
     widest: int
     reach: int
     rounds: int
@@ -122,12 +123,12 @@ def move_run(law: Law, rules: Rules, state: State, u: Floats, labels: Labels, ne
     """Make the best move of several adjacent cells at once, if one gains; tell whether.
 
     A run of noise grows or shrinks at a border. With ``new_runs_too``, a run also begins or ends at an edge of the
-    coarse windows.
+    coarse windows; it grows to its full length by moves of its borders.
     """
     d = len(u)
     n, runs = count_runs(labels, rules.joined, NOISE)
     n_out = count_runs(labels, rules.joined, -1)[0]
-    longest = max(2, int(LONGEST_RUN * d))
+    longest = 2 * rules.reach
     best, best_at, best_side, best_m = LEAST_GAIN, -1, 0, 0
     for side in (1, -1):
         edge = 0

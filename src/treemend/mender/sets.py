@@ -46,6 +46,8 @@ Booleans = NDArray[np.bool_]
 
 # How many components are followed from each kind of start, and how far behind the first one they may be, in nats.
 FOLLOWED, FAR_BEHIND = 3, 30.0
+# A foreign or shifted window is not followed if it begins this many nats behind the best set of noise.
+HOPELESS = 15.0
 # A move of the whole row costs this many nats.
 MOVE_PRICE, MOVE_STEPS = 1.5, 20
 # A set with more cells than the one before must be better by this many nats: where both are about as good, less is
@@ -59,6 +61,7 @@ class Starts(NamedTuple):
 
     tried: Booleans  # n x 5: kinds that are tried
     window: Integers  # n x 3: best window of noise, foreign and shifted
+    window_odds: Floats  # n x 3
     noise: Integers  # n x K: best window of noise for each component
     noise_odds: Floats  # n x K
     core: Integers  # n x K: window that is best kept, all else being noise
@@ -175,6 +178,27 @@ def _shift_gain(mix: Mixture, law: Law, r: Floats, q: Floats, m: int, space: Spa
 
 
 @kernel
+def _begin(
+    mix: Mixture, k: int, r: Floats, q: Floats, away: Floats, labels: Labels, state: State, space: Space
+) -> None:
+    """Set the state to that of a row with the labelled cells out, from all cells or from none, whatever is nearer."""
+    d = len(labels)
+    n_out = 0
+    for j in range(d):
+        n_out += labels[j] >= 0
+    empty = 2 * n_out > d
+    for a in range(d):
+        state.out[a] = empty
+        state.r[a] = away[k, a] if empty else r[k, a]
+        for b in range(a + 1):
+            state.W[a, b] = -mix.covariance[k, a, b] if empty else mix.precision[k, a, b]
+    state.totals[FORM], state.totals[LOG_DET] = (0.0, 0.0) if empty else (q[k], mix.log_det[k])
+    for j in range(d):
+        if (labels[j] >= 0) != empty:
+            sweep(state, j, space.line)
+
+
+@kernel
 def _search(
     mix: Mixture,
     law: Law,
@@ -192,12 +216,6 @@ def _search(
 ) -> None:
     """Improve the set ``labels`` of one row under component k; a foreign run comes from component ``donor``."""
     d = len(u)
-    for a in range(d):
-        state.out[a] = False
-        state.r[a] = r[k, a]
-        for b in range(a + 1):
-            state.W[a, b] = mix.precision[k, a, b]
-    state.totals[FORM], state.totals[LOG_DET] = q[k], mix.log_det[k]
     lo, hi = d, 0
     for j in range(d):
         if labels[j] >= 0:
@@ -206,9 +224,7 @@ def _search(
         lo, hi = best_shift(law, rules, mix.precision[k], r[k], q[k], lo, hi)
         for j in range(d):
             labels[j] = SHIFTED if lo <= j < hi else KEPT
-    for j in range(d):
-        if labels[j] >= 0:
-            sweep(state, j, space.line)
+    _begin(mix, k, r, q, away, labels, state, space)
     if kind == FOREIGN and rules.rounds > 0:
         move_foreign_borders(law, rules, state, mix.covariance[donor], away[donor], labels, lo, hi, space)
     for turn in range(rules.rounds + 1):
@@ -291,8 +307,9 @@ def find_rows(
         answers.odds[i], answers.evidence[i], answers.rest[i] = -np.inf, -np.inf, 0.0
         for j in range(d):
             answers.labels[i, j] = KEPT
+        explained = False
         for kind in (NOISE, SINGLE, CORE):
-            if not starts.tried[i, kind if kind < CORE else NOISE]:
+            if explained or not starts.tried[i, kind if kind < CORE else NOISE]:
                 continue
             odds = starts.core_odds[i] if kind == CORE else starts.noise_odds[i]
             for k in range(n_components):
@@ -314,6 +331,11 @@ def find_rows(
                         labels[j] = KEPT
                 _search(mix, law, rules, state, r, q, away, k, 0, u, kind, space, labels)
                 _keep_best(mix, law, rules, r, q, away, u, whole, kind, labels, space, answers, i)
+                n_out, runs = count_runs(answers.labels[i], rules.joined, -1)
+                # One run that leaves a typical rest: no other start is followed.
+                explained = runs == 1 and answers.rest[i] <= rules.typical[d - n_out]
+                if explained:
+                    break
         for kind in (STUCK, FOREIGN, SHIFTED):
             if not starts.tried[i, kind]:
                 continue
@@ -323,6 +345,9 @@ def find_rows(
                     labels[j] = STUCK if starts.stuck[i, j] else KEPT
             else:
                 m = _mark(starts, starts.window[i, kind], kind, labels)
+                first_odds = starts.window_odds[i, kind] + rules.prior[m, 1] - rules.extra[kind]
+                if first_odds < answers.odds[i] - HOPELESS:
+                    continue
                 for a in range(m):
                     space.order[a] = starts.order[starts.first[starts.window[i, kind]] + a]
                 _alone_terms(mix, law, away, m, space, alone)
