@@ -1,23 +1,17 @@
 """The commands; everything heavy is imported when one runs."""
 
-from collections.abc import Iterator
+import functools
+import inspect as inspection
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Annotated
+from dataclasses import fields
+from typing import Annotated, Any
 
 import typer
 
 import treemend
 from treemend import progress
-from treemend.cli.options import CleanRows, FitOptions, Rate, SuspectOptions, SuspectRows, expanded
-
-__all__ = ["app"]
-
-_CODES = (
-    "Exit codes: 0 done (check: no more than clean files hold); 1 check found more; 2 wrong command line or parameter; "
-    "3 unusable input; 4 unusable model; 5 output cannot be written; 6 stopped, since the reference does not cover the "
-    "rows; 70 internal error; 129, 130, 143 hung up, interrupted, terminated; 141 the reader of standard output has "
-    "gone."
-)
+from treemend.cli.options import CheckOptions, FitOptions, MendOptions
 
 app = typer.Typer(
     add_completion=False,
@@ -26,12 +20,40 @@ app = typer.Typer(
     # Plain help: drawing frames around it would take longer than all the rest.
     rich_markup_mode=None,
     help="Find what was overwritten in rows of numbers, and put back what most likely stood there.",
-    epilog=_CODES,
+    epilog="Exit codes: 0 done (check: no more than clean files hold); 1 check found more; 2 wrong command line or "
+    "parameter; 3 unusable input; 4 unusable model; 5 output cannot be written; 6 stopped, since the reference does "
+    "not cover the rows; 70 internal error; 129, 130, 143 hung up, interrupted, terminated; 141 the reader of standard "
+    "output has gone.",
 )
 
 
+def _with_fields_as_options(command: Callable[[Any], None]) -> Callable[..., None]:
+    """Let typer see the fields of the dataclass that a command takes, its own ones before those it inherits."""
+    kind = inspection.get_annotations(command)["options"]
+    names = dict.fromkeys(name for base in kind.__mro__ for name in inspection.get_annotations(base))
+    shown = {option.name: option for option in fields(kind) if "typer" in option.metadata}
+    parameters = [
+        inspection.Parameter(
+            name,
+            inspection.Parameter.KEYWORD_ONLY,
+            default=inspection.Parameter.empty if shown[name].default is ... else shown[name].default,
+            annotation=Annotated[shown[name].type, shown[name].metadata["typer"]],
+        )
+        for name in names
+        if name in shown
+    ]
+
+    @functools.wraps(command)
+    def run(**given: Any) -> None:
+        command(kind(**given))
+
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    vars(run)["__signature__"] = inspection.Signature(parameters)
+    return run
+
+
 @contextmanager
-def _followed(*, quiet: bool) -> Iterator[None]:
+def _followed(*, quiet: bool = False) -> Iterator[None]:
     """Show progress from the first second on: loading libraries takes one already."""
     with ExitStack() as stack:
         stack.enter_context(progress.silenced(quiet))
@@ -51,74 +73,34 @@ def _main(version: Annotated[bool, typer.Option("--version", help="Print the ver
 
 
 @app.command()
-@expanded
-def fit(
-    clean: CleanRows,
-    output: Annotated[str, typer.Option("--output", "-o", metavar="MODEL", help="The model file to write.")],
-    options: FitOptions,
-) -> None:
+@_with_fields_as_options
+def fit(options: FitOptions) -> None:
     """Learn what clean rows look like, and write a model file."""
     with _followed(quiet=options.quiet):
         from treemend.cli import run
 
-        run.fit(tuple(clean), output, options)
+        run.fit(options)
 
 
 @app.command(short_help="Repair rows.")
-@expanded
-def mend(
-    suspect: SuspectRows,
-    *,
-    output: Annotated[
-        str,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="OUT",
-            help="Where the repaired rows go; - for standard output. A folder is repaired file by file if this is a "
-            "folder, too; started again, it continues.",
-        ),
-    ],
-    mask: Annotated[
-        str | None, typer.Option("--mask", metavar="FILE", help="Write which cells were found corrupted.")
-    ] = None,
-    dask: Annotated[
-        str | None,
-        typer.Option(
-            "--dask",
-            metavar="ADDRESS",
-            help="Repair the files of a folder on a Dask cluster: tcp://HOST:PORT, or local for workers here.",
-        ),
-    ] = None,
-    options: SuspectOptions,
-) -> None:
+@_with_fields_as_options
+def mend(options: MendOptions) -> None:
     """Repair rows: with a model, with clean rows, or with neither (the table is then its own reference)."""
     with _followed(quiet=options.quiet):
         from treemend.cli import parts, run
         from treemend.cli.console import say
 
-        paths = tuple(suspect)
-        if dask is not None or parts.is_folder_to_folder(paths, output):
-            closing = parts.mend(paths, output, mask, dask, options)
+        if options.dask is not None or parts.is_folder_to_folder(options):
+            closing = parts.mend(options)
         else:
-            outcome = run.mend(paths, output, mask, options)
-            closing = f"{'standard output' if output == '-' else output}: {outcome.summary['headline']}"
+            target = "standard output" if options.output == "-" else options.output
+            closing = f"{target}: {run.mend(options)[0]['headline']}"
     say(closing, quiet=options.quiet)
 
 
 @app.command(short_help="Test whether rows hold more corruption than clean rows do; repairs nothing.")
-@expanded
-def check(
-    suspect: SuspectRows,
-    *,
-    fail_above: Annotated[
-        float | None,
-        typer.Option(
-            "--fail-above", metavar="SHARE", help="Fail if a larger share of the rows is corrupted or unusual."
-        ),
-    ] = None,
-    options: SuspectOptions,
-) -> None:
+@_with_fields_as_options
+def check(options: CheckOptions) -> None:
     """Test whether rows hold more corruption than clean rows do; nothing is repaired.
 
     The exit code is 1 if more rows are corrupted, or more are unusual, than in 99 of 100 clean files of this size,
@@ -128,16 +110,11 @@ def check(
     """
     with _followed(quiet=options.quiet):
         from treemend.cli import run
-        from treemend.cli.console import worst_rows
         from treemend.cli.errors import FOUND
-        from treemend.params import check_share
 
-        if fail_above is not None:
-            check_share("--fail-above", fail_above, zero=True)
-        outcome = run.mend(tuple(suspect), None, None, options)
-        fails, verdict = run.verdict(outcome, fail_above=fail_above)
+        fails, lines = run.check(options)
     if not options.quiet:
-        for line in (outcome.summary["headline"], *worst_rows(outcome.summary), verdict):
+        for line in lines:
             typer.echo(line, err="-" in (options.json, options.report, options.findings))
     if fails:
         raise typer.Exit(FOUND)
@@ -146,10 +123,10 @@ def check(
 @app.command()
 def inspect(model: Annotated[str, typer.Argument(metavar="MODEL", help="A model that fit wrote.")]) -> None:
     """Print what a model file holds."""
-    with _followed(quiet=False):
-        from treemend.cli.describe import describe
+    with _followed():
+        from treemend.cli.console import model_lines
 
-        lines = describe(model)
+        lines = model_lines(model)
     for line in lines:
         typer.echo(line)
 
@@ -157,16 +134,18 @@ def inspect(model: Annotated[str, typer.Argument(metavar="MODEL", help="A model 
 @app.command()
 def demo(
     output: Annotated[str, typer.Option("--output", "-o", metavar="PNG", help="Where the picture goes.")] = "demo.png",
-    false_alarm_rate: Rate = 0.05,
+    false_alarm_rate: Annotated[
+        float, typer.Option("--false-alarm-rate", "-r", metavar="RATE", help="Share of clean digits declared.")
+    ] = 0.05,
 ) -> None:
     """Repair occluded digits, and draw them."""
     from treemend.cli.errors import require
 
     require("matplotlib", "The demonstration", "plots")
-    with _followed(quiet=False):
+    with _followed():
         from treemend.demo import run
 
-        lines = run(output, 0.05 if false_alarm_rate is None else false_alarm_rate)
+        lines = run(output, false_alarm_rate)
     for line in lines:
         typer.echo(line)
 
@@ -174,7 +153,7 @@ def demo(
 @app.command("compile")
 def compile_() -> None:
     """Compile everything that is compiled at first use, for images and installers."""
-    with _followed(quiet=False):
+    with _followed():
         from treemend.cli.run import compile_kernels
 
         compile_kernels()

@@ -1,30 +1,25 @@
-"""Options that several commands share, as dataclasses whose fields are the options.
+"""The options of the commands, as dataclasses whose fields are the options; nothing heavy is imported here."""
 
-A command takes such a dataclass as one argument; `expanded` shows typer its fields instead. Nothing heavy is imported
-here.
-"""
+# ruff: noqa: RUF009 - the functions in the place of defaults return fields.
 
-import functools
-import inspect
 import tomllib
-from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields, is_dataclass
-from typing import Annotated, Any
+from dataclasses import dataclass, field
+from typing import Any
 
 import typer
 
 from treemend.exceptions import ParameterError
 
-__all__ = ["CleanRows", "FitOptions", "Rate", "SuspectOptions", "SuspectRows", "expanded", "parse_layout"]
-
 _FILES = "CSV, TSV, Parquet, Feather, NPY or NPZ by ending; a folder of Parquet files; - for CSV on standard input."
 
-SuspectRows = Annotated[list[str], typer.Argument(metavar="SUSPECT", help=f"Rows to look at. {_FILES}")]
-CleanRows = Annotated[list[str], typer.Argument(metavar="CLEAN", help=f"Clean rows. {_FILES}")]
-Rate = Annotated[
-    float | None,
-    typer.Option("--false-alarm-rate", "-r", metavar="RATE", help="Share of clean rows that may be declared [0.05]."),
-]
+
+def _option(metavar: str | None, what: str, *names: str, default: Any = None, **more: Any) -> Any:
+    """Return a field that is an option of the command line, called as the field if it has no other names."""
+    return field(default=default, metadata={"typer": typer.Option(*names, metavar=metavar, help=what, **more)})
+
+
+def _argument(metavar: str, what: str) -> Any:
+    return field(default=..., metadata={"typer": typer.Argument(metavar=metavar, help=f"{what} {_FILES}")})
 
 
 def _character(value: str | None) -> str | None:
@@ -32,74 +27,44 @@ def _character(value: str | None) -> str | None:
 
 
 @dataclass(frozen=True)
-class FitOptions:
-    """How clean rows are read and learnt from."""
+class CommonOptions:
+    """How rows are read and learnt from."""
 
-    false_alarm_rate: Rate = None
-    layout: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LAYOUT",
-            help="Which cells are neighbours: sequence, correlated, auto, the shape of images such as 16x16 or "
-            "16x16x3, or a TOML file of groups, name = [columns] [auto].",
-        ),
-    ] = None
-    contaminated: Annotated[bool, typer.Option("--contaminated", help="Some of the clean rows may be corrupted.")] = (
-        False
+    false_alarm_rate: float | None = _option(
+        "RATE", "Share of clean rows that may be declared [0.05].", "--false-alarm-rate", "-r"
     )
-    imputation: Annotated[
-        str | None, typer.Option(metavar="mean|mode|draw", help="What fills a corrupted or missing cell [mean].")
-    ] = None
-    seed: Annotated[int | None, typer.Option(metavar="N", help="Seed of all random choices [0].")] = None
-    reference_rows: Annotated[
-        int | None,
-        typer.Option(
-            min=5,
-            metavar="N",
-            help="Learn from a random N of the reference rows [100,000 clean rows, 5,000 of a table itself].",
-        ),
-    ] = None
-    columns: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--columns", "-c", metavar="NAME", help="Columns to look at, by name or pattern; may be repeated."
-        ),
-    ] = None
-    passthrough: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--passthrough", "-p", metavar="NAME", help="Columns to leave alone, by name or pattern; may be repeated."
-        ),
-    ] = None
-    delimiter: Annotated[
-        str | None,
-        typer.Option(metavar="CHAR", callback=_character, help="Between the cells of text files, read and written."),
-    ] = None
-    decimal: Annotated[str | None, typer.Option(metavar="CHAR", help="Decimal point of text files, . or ,.")] = None
-    thousands: Annotated[
-        str | None,
-        typer.Option(metavar="CHAR", callback=_character, help="Between groups of three digits in text files."),
-    ] = None
-    missing: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--missing", metavar="CODE", help="What stands for a missing value, such as -999; may be repeated."
-        ),
-    ] = None
-    no_header: Annotated[bool, typer.Option("--no-header", help="Text files have no line of column names.")] = False
-    array: Annotated[str | None, typer.Option("--array", metavar="NAME", help="Which array of NPZ files.")] = None
-    n_jobs: Annotated[
-        int | None, typer.Option("--n-jobs", "-j", metavar="N", help="Number of threads; -1 for all cores.")
-    ] = None
-    force: Annotated[
-        bool,
-        typer.Option(
-            "--force",
-            "-f",
-            help="Replace existing files; write even if the reference does not cover the rows, or most of them change.",
-        ),
-    ] = False
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False
+    layout: str | None = _option(
+        "LAYOUT",
+        "Which cells are neighbours: sequence, correlated, auto, the shape of images such as 16x16 or 16x16x3, or a "
+        "TOML file of groups, name = [columns] [auto].",
+    )
+    contaminated: bool = _option(None, "Some of the clean rows may be corrupted.", "--contaminated", default=False)
+    imputation: str | None = _option("mean|mode|draw", "What fills a corrupted or missing cell [mean].")
+    seed: int | None = _option("N", "Seed of all random choices [0].")
+    reference_rows: int | None = _option(
+        "N", "Learn from a random N of the reference rows [100,000 clean rows, 5,000 of a table itself].", min=5
+    )
+    columns: list[str] | None = _option(
+        "NAME", "Columns to look at, by name or pattern; repeatable.", "--columns", "-c"
+    )
+    passthrough: list[str] | None = _option(
+        "NAME", "Columns to leave alone, by name or pattern; repeatable.", "--passthrough", "-p"
+    )
+    delimiter: str | None = _option("CHAR", "Between the cells of text files, read and written.", callback=_character)
+    decimal: str | None = _option("CHAR", "Decimal point of text files, . or ,.")
+    thousands: str | None = _option("CHAR", "Between groups of three digits in text files.", callback=_character)
+    missing: list[str] | None = _option("CODE", "What stands for a missing value, such as -999; repeatable.")
+    no_header: bool = _option(None, "Text files have no line of column names.", "--no-header", default=False)
+    array: str | None = _option("NAME", "Which array of NPZ files.")
+    n_jobs: int | None = _option("N", "Number of threads; -1 for all cores.", "--n-jobs", "-j")
+    force: bool = _option(
+        None,
+        "Replace existing files; write even if the reference does not cover the rows, or most of them change.",
+        "--force",
+        "-f",
+        default=False,
+    )
+    quiet: bool = _option(None, "Print nothing but errors.", "--quiet", "-q", default=False)
 
     def parameters(self) -> dict[str, Any]:
         """Return what was asked of the estimator, by the names of its parameters."""
@@ -115,28 +80,53 @@ class FitOptions:
 
 
 @dataclass(frozen=True)
-class SuspectOptions(FitOptions):
-    """What suspect rows are compared with, which rows are declared, and where it is written what was found."""
+class FitOptions(CommonOptions):
+    """Clean rows, and the model file to write."""
 
-    model: Annotated[str | None, typer.Option("--model", "-m", metavar="MODEL", help="A model that fit wrote.")] = None
-    clean: Annotated[
-        list[str] | None, typer.Option("--clean", metavar="FILE", help="Learn from these clean rows; may be repeated.")
-    ] = None
-    fdr: Annotated[
-        float | None,
-        typer.Option(
-            "--fdr",
-            metavar="SHARE",
-            help="Declare rows at this false discovery rate instead: of the declared rows, about this share is clean.",
-        ),
-    ] = None
-    findings: Annotated[
-        str | None, typer.Option("--findings", metavar="FILE", help="Write a table with a line for each run of cells.")
-    ] = None
-    report: Annotated[
-        str | None, typer.Option("--report", metavar="HTML", help="Write a page that shows what was found, and why.")
-    ] = None
-    json: Annotated[str | None, typer.Option("--json", metavar="FILE", help="Write what was found as JSON.")] = None
+    paths: list[str] = _argument("CLEAN...", "Clean rows.")
+    output: str = _option("MODEL", "The model file to write.", "--output", "-o", default=...)
+
+
+@dataclass(frozen=True)
+class SuspectOptions(CommonOptions):
+    """Suspect rows, what they are compared with, which are declared, and where it is written what was found."""
+
+    paths: list[str] = _argument("SUSPECT...", "Rows to look at.")
+    model: str | None = _option("MODEL", "A model that fit wrote.", "--model", "-m")
+    clean: list[str] | None = _option("FILE", "Learn from these clean rows; repeatable.")
+    fdr: float | None = _option(
+        "SHARE", "Declare rows at this false discovery rate instead: of the declared rows, about this share is clean."
+    )
+    findings: str | None = _option("FILE", "Write a table with a line for each run of cells.")
+    report: str | None = _option("HTML", "Write a page that shows what was found, and why.")
+    json: str | None = _option("FILE", "Write what was found as JSON.")
+    output: str | None = None
+    mask: str | None = None
+
+
+@dataclass(frozen=True)
+class MendOptions(SuspectOptions):
+    """Where repaired rows go, and who repairs them."""
+
+    output: str | None = _option(
+        "OUT",
+        "Where the repaired rows go; - for standard output. A folder is repaired file by file if this is a folder, "
+        "too; started again, it continues.",
+        "--output",
+        "-o",
+        default=...,
+    )
+    mask: str | None = _option("FILE", "Write which cells were found corrupted.")
+    dask: str | None = _option(
+        "ADDRESS", "Repair the files of a folder on a Dask cluster: tcp://HOST:PORT, or local for workers here."
+    )
+
+
+@dataclass(frozen=True)
+class CheckOptions(SuspectOptions):
+    """When to fail."""
+
+    fail_above: float | None = _option("SHARE", "Fail if a larger share of the rows is corrupted or unusual.")
 
 
 def parse_layout(text: str) -> Any:
@@ -165,29 +155,3 @@ def parse_layout(text: str) -> Any:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ParameterError(f"{text} is not a TOML file: {error}. Correct it.") from None
     return groups.get("groups", groups)
-
-
-def expanded(command: Callable[..., None]) -> Callable[..., None]:
-    """Let typer see the fields of dataclasses in the place of the arguments that take these."""
-    taken: dict[str, Any] = {
-        name: kind for name, kind in inspect.get_annotations(command).items() if is_dataclass(kind)
-    }
-    shown: dict[str, inspect.Parameter] = {}
-    for name, parameter in inspect.signature(command).parameters.items():
-        if name not in taken:
-            shown[name] = parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-            continue
-        for option in fields(taken[name]):
-            default = inspect.Parameter.empty if option.default is MISSING else option.default
-            kind = inspect.Parameter.KEYWORD_ONLY
-            shown[option.name] = inspect.Parameter(option.name, kind, default=default, annotation=option.type)
-
-    @functools.wraps(command)
-    def run(**given: Any) -> None:
-        for name, kind in taken.items():
-            given[name] = kind(**{option.name: given.pop(option.name) for option in fields(kind)})
-        command(**given)
-
-    run.__annotations__ = {name: parameter.annotation for name, parameter in shown.items()} | {"return": None}
-    vars(run)["__signature__"] = inspect.Signature(list(shown.values()))
-    return run

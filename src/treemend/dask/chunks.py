@@ -24,8 +24,6 @@ from treemend.mender import Mender
 from treemend.model_file import checksum_of
 from treemend.tcs import TCS
 
-__all__ = ["Estimator", "ModelFile", "apply_to_chunk", "loaded", "mend_table", "score_table", "take_rows"]
-
 Estimator = Mender | TCS
 _LOADING = threading.Lock()
 
@@ -47,12 +45,10 @@ class ModelFile:
             raise ModelFileError(f"{path} cannot be read: {error.strerror}. Give a file that save wrote.") from None
 
 
-def loaded(model: "Estimator | ModelFile") -> Estimator:
+def loaded(model: Estimator | ModelFile) -> Estimator:
     """Return the estimator; a file is loaded once in each process, and by one thread."""
-    if not isinstance(model, ModelFile):
-        return model
     with _LOADING:
-        return _load(model)
+        return _load(model) if isinstance(model, ModelFile) else model
 
 
 @lru_cache(maxsize=2)

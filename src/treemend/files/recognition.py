@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 from treemend.files.lines import NumberFormat
 from treemend.tables import LARGEST_EXACT
 
-__all__ = ["Column", "is_numeric", "recognise_columns", "sample_length"]
-
 _CELLS_IN_SAMPLE = 200_000
 _ALMOST_ALL = 0.9
 _ROWS_TO_TELL = 10
@@ -35,18 +33,9 @@ _CODE = re.compile(r"-9{2,6}(?:\.9+|\.25)?|9{4,6}")
 class Column:
     """What a column holds.
 
-    Attributes
-    ----------
-    name : str
-    kind : {"number", "text", "time", "id", "empty", "other"}
-    reason : str
-        Why it is of this kind, where it is not one of numbers.
-    numeric : bool
-        Whether its values are numbers, so that it can be looked at if that is asked for.
-    integer : bool
-        Whether all numbers of the sample are integers.
-    code : float or None
-        A number such as -999 that stands for a missing value.
+    ``kind`` is number, text, time, id, empty or other, and ``reason`` says why it is not numbers. A column that is
+    ``numeric`` can be looked at if that is asked for; all values of the sample of an ``integer`` one are integers;
+    ``code`` is a number such as -999 that stands for a missing value.
     """
 
     name: str
