@@ -7,11 +7,11 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any
 
 from treemend.exceptions import InputError, ModelFileError, OutputError, ParameterError, TreemendError
 
 FOUND, USAGE, INPUT, MODEL, OUTPUT, NOT_COVERED, INTERNAL, INTERRUPTED, PIPE = 1, 2, 3, 4, 5, 6, 70, 130, 141
+_STOPPED = "stopped; no unfinished output was left."
 _CANNOT_WRITE = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO, errno.EROFS}
 
 
@@ -63,22 +63,23 @@ def main(arguments: list[str] | None = None) -> None:
 def run(arguments: list[str] | None = None, received: Sequence[int] = ()) -> int:
     """Run a command and return its exit code; errors were printed by then."""
     try:
-        from treemend.cli.app import app
+        from treemend.cli.app import command_line
 
-        code = int(app(arguments, standalone_mode=False) or 0)
+        try:
+            code = command_line(sys.argv[1:] if arguments is None else arguments)
+        except SystemExit as help_printed:
+            code = int(help_printed.code or 0)
         sys.stdout.flush()
         return code
+    except BrokenPipeError:
+        # The reader of standard output stopped, as ``head`` does. What is left is flushed into nothing.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return PIPE
     except BaseException as error:
-        # The parser turns a broken pipe into an exit.
-        if isinstance(error, BrokenPipeError) or isinstance(error.__context__, BrokenPipeError):
-            # The reader of standard output stopped, as ``head`` does. Nothing is left to be flushed.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return PIPE
-        code, message = _code_and_message(error)
-        if received:
-            code, message = 128 + received[0], "stopped; no unfinished output was left."
+        # A signal may have become another error on its way.
+        code, message = (128 + received[0], _STOPPED) if received else _code_and_message(error)
     with suppress(OSError):  # A terminal that was closed takes no more lines.
-        print(message if message.startswith("Usage: ") else f"treemend: {printable(message)}", file=sys.stderr)
+        print(f"treemend: {printable(message)}", file=sys.stderr)
     return code
 
 
@@ -95,8 +96,8 @@ def printable(text: str) -> str:
     )
 
 
-def _code_and_message(error: Any) -> tuple[int, str]:  # noqa: PLR0911 - one for each kind
-    kind, unwritten = type(error).__name__, "no output was written"
+def _code_and_message(error: BaseException) -> tuple[int, str]:
+    unwritten = "no output was written"
     if isinstance(error, TreemendError):
         return next(code for known, code in _CODES.items() if isinstance(error, known)), str(error)
     if isinstance(error, MemoryError):
@@ -105,15 +106,9 @@ def _code_and_message(error: Any) -> tuple[int, str]:  # noqa: PLR0911 - one for
         return OUTPUT, f"{error.strerror}: {unwritten}, and nothing was left behind. Free some space and try again."
     if isinstance(error, OSError):
         return INPUT, f"{error.filename or 'a file'}: {error.strerror or error}. Check the path and its permissions."
-    if kind in ("Abort", "KeyboardInterrupt"):
-        return INTERRUPTED, "interrupted; no unfinished output was left."
-    if kind == "NoArgsIsHelpError":
-        return USAGE, str(error)
-    if hasattr(error, "format_message") and hasattr(error, "exit_code"):
-        # What the parser of the command line refused.
-        message = str(error.format_message()).rstrip(".")
-        return int(error.exit_code), f"{message}. See treemend --help, or treemend COMMAND --help."
+    if isinstance(error, KeyboardInterrupt):
+        return INTERRUPTED, _STOPPED
     import traceback
 
     traceback.print_exception(error)
-    return INTERNAL, f"internal error ({kind}). Please report the lines above."
+    return INTERNAL, f"internal error ({type(error).__name__}). Please report the lines above."

@@ -10,8 +10,6 @@ import os
 import socket
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
-from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from itertools import permutations
 from pathlib import Path
@@ -22,7 +20,7 @@ from treemend import progress
 from treemend.atomic import AtomicFile
 from treemend.cli.console import say
 from treemend.cli.errors import require
-from treemend.cli.options import MendOptions
+from treemend.cli.options import Options, changed
 from treemend.cli.reference import Estimator, Reference, find_reference, open_files
 from treemend.cli.run import check_options, mend_table
 from treemend.exceptions import ColumnsError, InputError, OutputError, ParameterError
@@ -30,40 +28,40 @@ from treemend.files.table import files_of
 from treemend.model_file import checksum_of
 from treemend.report.words import counted, headline
 from treemend.tables import columns_difference
+from treemend.threads import thread_count
 
 RUN_FILE = "_treemend.json"
-LOCAL = "local"
 SECONDS_TO_CONNECT = 10
 _NEXT_STEP = "Choose another folder, or give --force to do all parts again."
 
 
-def is_folder_to_folder(options: MendOptions) -> bool:
+def is_folder_to_folder(options: Options) -> bool:
     """Tell whether rows are to be mended file by file: the one input is a folder, and the output is to be one."""
-    output = options.output or ""
-    return len(options.paths) == 1 and os.path.isdir(options.paths[0]) and output != "-" and not Path(output).suffix
+    is_file = options.output == "-" or Path(options.output).suffix
+    return len(options.paths) == 1 and os.path.isdir(options.paths[0]) and not is_file
 
 
-def mend(options: MendOptions) -> str:
+def mend(options: Options) -> str:
     """Mend the parts that do not exist yet, and return a line that says what was found in them."""
     _check(options)
-    folder, output, mask = options.paths[0], options.output or "", options.mask
+    folder, output, mask = options.paths[0], options.output, options.mask
     names = [os.path.relpath(file, folder) for file in files_of(folder)]
     first = open_files([os.path.join(folder, names[0])], options)
     reference = find_reference(first, options)
     run = {
         "treemend": treemend.__version__,
-        "model": checksum_of(options.model or ""),
+        "model": checksum_of(options.model),
         "rate": options.false_alarm_rate,
         "columns": [first.names[column] for column in reference.columns],
     }
-    inputs = {name: os.stat(os.path.join(folder, name)) for name in names}
-    states = {name: [state.st_size, state.st_mtime_ns] for name, state in inputs.items()}
+    found = {name: os.stat(os.path.join(folder, name)) for name in names}
+    inputs = {name: [state.st_size, state.st_mtime_ns] for name, state in found.items()}
     for target, contents in ((output, "repaired rows"), (mask, "masks")):
         if target is not None:
-            _claim_folder(Path(target), run | {"contents": contents}, states, force=options.force)
+            _claim_folder(Path(target), run | {"contents": contents}, inputs, force=options.force)
     # What is to be done with each part, as options of its own, whose paths mean the same to any process.
     parts = [
-        replace(options, paths=[_at(folder, name)], output=_at(output, name), mask=mask and _at(mask, name), quiet=True)
+        changed(options, paths=[_at(folder, name)], output=_at(output, name), mask=mask and _at(mask, name), quiet=True)
         for name in names
     ]
     left = [part for part in parts if not all(os.path.exists(path) for path in (part.output, part.mask) if path)]
@@ -73,15 +71,15 @@ def mend(options: MendOptions) -> str:
     here = (mend_part(part, reference.estimator) for part in left)
     totals: dict[str, int] = {}
     with progress.step(f"mending {folder}", len(left)):
-        for found in here if options.dask is None else _mended_by_workers(left, mend_part, options):
-            totals = {name: totals.get(name, 0) + count for name, count in found.items()}
+        for counts in here if options.dask is None else _mended_by_workers(left, mend_part, options):
+            totals = {name: totals.get(name, 0) + count for name, count in counts.items()}
             progress.advance(1, f"{totals['rows']:,} rows")
     if not left:
         return f"{output}: nothing left to do"
     return f"{output}: {counted(len(left), 'part')} mended. {headline(totals, repaired=True)}"
 
 
-def _check(options: MendOptions) -> None:
+def _check(options: Options) -> None:
     """Refuse what cannot be done part by part."""
     if not is_folder_to_folder(options):
         raise ParameterError("--dask needs one folder of Parquet files, and a folder as output. Leave --dask out.")
@@ -106,7 +104,7 @@ def _at(folder: str, name: str) -> str:
 
 
 def _mend_part(
-    part: MendOptions, estimator: Estimator, *, names: tuple[str, ...], columns: tuple[int, ...]
+    part: Options, estimator: Estimator, *, names: tuple[str, ...], columns: tuple[int, ...]
 ) -> dict[str, int]:
     """Mend one part; the repaired rows appear last, so that where they are, the mask is."""
     if not os.path.isfile(part.paths[0]):
@@ -126,14 +124,13 @@ def _mend_part(
     return totals
 
 
-def _mend_on_worker(part: MendOptions, mend_part: Any, model: Any) -> dict[str, int]:
+def _mend_on_worker(part: Options, mend_part: Any, model: Any) -> Any:
     from treemend.dask.chunks import loaded
 
-    found: dict[str, int] = mend_part(part, loaded(model))
-    return found
+    return mend_part(part, loaded(model))
 
 
-def _mended_by_workers(parts: list[MendOptions], mend_part: Any, options: MendOptions) -> Iterator[dict[str, int]]:
+def _mended_by_workers(parts: list[Options], mend_part: Any, options: Options) -> Iterator[dict[str, int]]:
     """Mend parts on a cluster, and yield what was found in each as it is done."""
     from distributed import KilledWorker, as_completed
 
@@ -141,8 +138,8 @@ def _mended_by_workers(parts: list[MendOptions], mend_part: Any, options: MendOp
 
     if not parts:
         return
-    with _connected(options.dask or LOCAL, options.n_jobs) as client:
-        model = ModelFile.at(options.model or "")
+    with _connection(options.dask, options.n_jobs) as client:
+        model = ModelFile.at(options.model)
         futures = client.map(_mend_on_worker, parts, mend_part=mend_part, model=model, pure=False)
         path_of = {future: part.paths[0] for future, part in zip(futures, parts, strict=True)}
         for future in as_completed(list(path_of), loop=client.loop):
@@ -155,32 +152,26 @@ def _mended_by_workers(parts: list[MendOptions], mend_part: Any, options: MendOp
                 ) from None
 
 
-@contextmanager
-def _connected(address: str, n_jobs: int | None) -> Iterator[Any]:
+def _connection(address: str, n_jobs: int | None) -> Any:
     """Connect to a scheduler, or start one with single-threaded workers on this machine."""
     import logging
 
     from distributed import Client
 
     from treemend.dask.cluster import local_client
-    from treemend.threads import thread_count
 
     # What goes wrong is said by this command, in one line.
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
-    if address == LOCAL:
-        with local_client(thread_count(n_jobs)) as client:
-            yield client
-        return
+    if address == "local":
+        return local_client(thread_count(n_jobs))
     if n_jobs is not None:
         raise ParameterError("--n-jobs is for --dask local: how many threads workers have is set where they run.")
     try:
-        client = Client(address, timeout=SECONDS_TO_CONNECT, set_as_default=False)
+        return Client(address, timeout=SECONDS_TO_CONNECT, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
         raise ParameterError(
             f"No Dask scheduler answers at {address} ({error}). Give its address, as tcp://HOST:PORT, or local."
         ) from None
-    with client:
-        yield client
 
 
 def _claim_folder(folder: Path, run: dict[str, Any], inputs: dict[str, list[int]], *, force: bool) -> None:

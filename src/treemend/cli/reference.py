@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from treemend import progress
 from treemend.cli.console import say, warnings_said
-from treemend.cli.options import CommonOptions, SuspectOptions
+from treemend.cli.options import Options, changed, parameters
 from treemend.exceptions import ColumnsError, InputError, ParameterError
 from treemend.files.arrow import Batch
 from treemend.files.formats import ReadOptions
@@ -18,6 +18,7 @@ from treemend.files.table import FileTable, any_matches, choose_columns, reasons
 from treemend.loading import load
 from treemend.mender import Mender
 from treemend.mender.one_table import MOST_REFERENCE_ROWS
+from treemend.params import check_count
 from treemend.report.findings import Findings, Rule
 from treemend.report.words import counted
 from treemend.result import adjusted_p_values
@@ -74,7 +75,7 @@ class Reference:
         return replace(self, rate=float(declared.max(initial=0.0)), fdr=fdr)
 
 
-def open_files(paths: list[str], options: CommonOptions) -> FileTable:
+def open_files(paths: list[str], options: Options) -> FileTable:
     """Open files as one table, and say what was recognised."""
     table = FileTable(paths, ReadOptions(**{one.name: getattr(options, one.name) for one in fields(ReadOptions)}))
     for note in table.notes:
@@ -93,7 +94,7 @@ def read_batches(table: FileTable, columns: tuple[int, ...], doing: str) -> Iter
             done = batch.done
 
 
-def find_reference(table: FileTable, options: SuspectOptions) -> Reference:
+def find_reference(table: FileTable, options: Options) -> Reference:
     """Load the model, learn from clean rows, or take the table as its own reference."""
     if options.model is not None:
         estimator = load(options.model)
@@ -103,7 +104,6 @@ def find_reference(table: FileTable, options: SuspectOptions) -> Reference:
             raise ParameterError("The threshold of this model (TCS) was set by fit. Leave --false-alarm-rate out.")
         return Reference(estimator, "model", _model_columns(estimator, table, options), options.false_alarm_rate)
     if not options.clean:
-        say("no model and no clean rows given: the table is its own reference", quiet=options.quiet)
         return learn(table, options, ITSELF, options.fdr)[0]
     clean = open_files(options.clean, options)
     # Columns that are passed through need not be among the clean rows if the suspect rows have them.
@@ -112,20 +112,24 @@ def find_reference(table: FileTable, options: SuspectOptions) -> Reference:
         for pattern in options.passthrough or ()
         if any_matches(clean.names, pattern) or not any_matches(table.names, pattern)
     ]
-    learnt, _ = learn(clean, replace(options, passthrough=there))
+    learnt, _ = learn(clean, changed(options, passthrough=there))
     return replace(learnt, columns=_model_columns(learnt.estimator, table, options))
 
 
 def learn(
-    table: FileTable, options: CommonOptions, kind: str = "clean rows", fdr: float | None = None
+    table: FileTable, options: Options, kind: str = "clean rows", fdr: float | None = None
 ) -> tuple[Reference, int]:
     """Learn from the rows of a table; return also how many these were.
 
     A table that is its own reference is mended on the way if it is small; else a sample of its rows is learnt from.
     """
-    mender = Mender(**{"contaminated": kind == ITSELF} | options.parameters())
+    mender = Mender(**{"contaminated": kind == ITSELF} | parameters(options))
     # Wrong parameters are refused before anything is read.
     mender._check_params()
+    if options.reference_rows is not None:
+        check_count("--reference-rows", options.reference_rows, least=5)
+    if kind == ITSELF:
+        say("no model and no clean rows given: the table is its own reference", quiet=options.quiet)
     columns = _chosen(table, options)
     most = options.reference_rows or (MOST_REFERENCE_ROWS if kind == ITSELF else MOST_FITTED_ROWS)
     sample, n_rows = RowSample(most), 0
@@ -149,14 +153,14 @@ def learn(
     return learnt, len(values)
 
 
-def _chosen(table: FileTable, options: CommonOptions) -> tuple[int, ...]:
+def _chosen(table: FileTable, options: Options) -> tuple[int, ...]:
     columns, passed = choose_columns(table, options.columns or (), options.passthrough or ())
     if passed:
         say(f"{table.label}: passed through: {reasons(passed)}", quiet=options.quiet)
     return columns
 
 
-def _model_columns(estimator: Estimator, table: FileTable, options: CommonOptions) -> tuple[int, ...]:
+def _model_columns(estimator: Estimator, table: FileTable, options: Options) -> tuple[int, ...]:
     """Return where the estimator's columns are in a table, in the order of the estimator."""
     names = _names(estimator)
     if names is not None and table.named:
@@ -171,8 +175,7 @@ def _model_columns(estimator: Estimator, table: FileTable, options: CommonOption
 
 
 def _names(estimator: Estimator) -> tuple[str, ...] | None:
-    names = getattr(estimator, "feature_names_in_", None)
-    return None if names is None else tuple(names)
+    return tuple(estimator.feature_names_in_) if hasattr(estimator, "feature_names_in_") else None
 
 
 def _named(values: NDArray[np.float64], names: tuple[str, ...] | None) -> Any:

@@ -1,8 +1,12 @@
 """fit, mend and check: batches of rows through an estimator and into files."""
 
 import os
+import shutil
+import sys
+import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any, BinaryIO
 
@@ -11,12 +15,12 @@ import pyarrow as pa
 
 import treemend
 from treemend import progress
+from treemend.atomic import AtomicFile
 from treemend.cli.console import say, worst_rows
 from treemend.cli.errors import NotCoveredError, printable
-from treemend.cli.options import CheckOptions, FitOptions, SuspectOptions
-from treemend.cli.outputs import check_output, opened_outputs
+from treemend.cli.options import Options
 from treemend.cli.reference import ITSELF, Reference, find_reference, learn, open_files, read_batches
-from treemend.exceptions import ParameterError
+from treemend.exceptions import OutputError, ParameterError
 from treemend.files.arrow import Batch
 from treemend.files.formats import STANDARD_STREAM, format_of
 from treemend.files.table import FileTable, open_writer
@@ -39,17 +43,17 @@ _TEXTS = ("place", "first_column", "last_column", "kind")
 Outcome = tuple[dict[str, Any], tuple[str, ...]]
 
 
-def fit(options: FitOptions) -> None:
+def fit(options: Options) -> None:
     """Learn from clean rows and write a model file."""
     table = open_files(options.paths, options)
-    check_output(options.output, dict.fromkeys(map(os.path.realpath, table.paths), "an input"), force=options.force)
+    _check_output(options.output, dict.fromkeys(map(os.path.realpath, table.paths), "an input"), force=options.force)
     learnt, n_rows = learn(table, options)
     learnt.estimator.save(options.output)
     size = f"{counted(n_rows, 'row')} of {counted(learnt.estimator.n_features_in_, 'column')}"
     say(f"{options.output}: learnt from {size}", quiet=options.quiet)
 
 
-def mend(options: SuspectOptions) -> Outcome:
+def mend(options: Options) -> Outcome:
     """Judge all rows, write what is to be written, and return what was found."""
     check_options(options)
     for target in (options.output, options.mask, options.findings):
@@ -58,7 +62,13 @@ def mend(options: SuspectOptions) -> Outcome:
     return mend_table(open_files(options.paths, options), None, options)
 
 
-def check_options(options: SuspectOptions) -> None:
+def mend_to_file(options: Options) -> str:
+    """Mend rows, and return a line that says what was found."""
+    target = "standard output" if options.output == STANDARD_STREAM else options.output
+    return f"{target}: {mend(options)[0]['headline']}"
+
+
+def check_options(options: Options) -> None:
     """Refuse options that contradict each other, before anything is read."""
     if options.model and options.clean:
         raise ParameterError("Give --model or --clean, not both.")
@@ -75,9 +85,7 @@ def check_options(options: SuspectOptions) -> None:
         raise ParameterError("Standard input can be the suspect rows or the clean ones, not both.")
 
 
-def mend_table(
-    table: FileTable, reference: Reference | None, options: SuspectOptions, *, is_part: bool = False
-) -> Outcome:
+def mend_table(table: FileTable, reference: Reference | None, options: Options, *, is_part: bool = False) -> Outcome:
     """Send all batches of a table through the reference, which is found first if there is none, and into files.
 
     With ``is_part`` the table is one of several whose outputs must have the same types, and an existing output is
@@ -87,7 +95,7 @@ def mend_table(
     given = {name: getattr(options, name) for name in (*_TABLES, "report", "json")}
     inputs = [*table.paths, *(options.clean or ()), *([options.model] if options.model else [])]
     targets = {name: path for name, path in given.items() if path is not None}
-    with opened_outputs(targets, inputs, force=options.force or is_part) as files:
+    with _opened_outputs(targets, inputs, force=options.force or is_part) as files:
         reference = reference or find_reference(table, options)
         if options.fdr is not None and reference.own is None:
             reference = reference.at_fdr(options.fdr, table)
@@ -112,8 +120,44 @@ def mend_table(
     return summary, drift
 
 
+@contextmanager
+def _opened_outputs(targets: dict[str, str], inputs: Sequence[str], *, force: bool) -> Iterator[dict[str, BinaryIO]]:
+    """Open outputs by name; they appear when the block has ended, the first one last: where it is, the others are."""
+    taken = {os.path.realpath(path): "an input" for path in inputs if path != STANDARD_STREAM}
+    if list(targets.values()).count(STANDARD_STREAM) > 1:
+        raise OutputError("Standard output can take only one of the outputs. Give a file for the others.")
+    with ExitStack() as stack:
+        files: dict[str, BinaryIO] = {}
+        published: list[AtomicFile] = []
+        for name, path in targets.items():
+            if path == STANDARD_STREAM:
+                files[name] = stack.enter_context(tempfile.TemporaryFile())
+                continue
+            _check_output(path, taken, force=force)
+            published.append(AtomicFile(path, replace=force))
+            stack.callback(published[-1].discard)
+            files[name] = published[-1].file
+        yield files
+        for file in reversed(published):
+            file.publish()
+        for name, path in targets.items():
+            if path == STANDARD_STREAM:
+                files[name].seek(0)
+                shutil.copyfileobj(files[name], sys.stdout.buffer)
+
+
+def _check_output(path: str, taken: dict[str, str], *, force: bool) -> None:
+    """Refuse an output that is an input or another output, by their real paths, or that exists."""
+    real = os.path.realpath(path)
+    if real in taken:
+        raise OutputError(f"{path} is already {taken[real]} and cannot be an output. Choose another name.")
+    taken[real] = "an output"
+    if os.path.exists(real) and not force:
+        raise OutputError(f"{path} already exists; not overwritten. Choose another name, or give --force.")
+
+
 def _walk(
-    table: FileTable, reference: Reference, files: dict[str, BinaryIO], options: SuspectOptions, *, is_part: bool
+    table: FileTable, reference: Reference, files: dict[str, BinaryIO], options: Options, *, is_part: bool
 ) -> Outcome:
     """Judge and write every batch, in memory that does not grow with the table."""
     columns = reference.columns
@@ -144,7 +188,7 @@ def _walk(
             writers["output"].write(batch, found.after, found.mask | found.only_missing)
         if "mask" in writers:
             # An array cannot hold the columns that were passed through.
-            passed = () if format_of(options.mask or "").family in ("npy", "npz") else others
+            passed = () if format_of(options.mask).family in ("npy", "npz") else others
             mask = dict(zip(found.column_names, np.ascontiguousarray(found.mask.T), strict=True))
             writers["mask"].write_table(_with_others(batch, np.arange(len(batch)), passed, mask))
         if "findings" in writers:
@@ -159,7 +203,7 @@ def _walk(
     return builder.summary(), notes
 
 
-def _stop_if_not_covered(label: str, summary: dict[str, Any], drift: tuple[str, ...], options: SuspectOptions) -> None:
+def _stop_if_not_covered(label: str, summary: dict[str, Any], drift: tuple[str, ...], options: Options) -> None:
     """Leave the table as it is if what was found looks like another kind of rows rather than corruption."""
     totals, reasons = summary["totals"], list(drift)
     share = (totals["corrupted_rows"] + totals["unusual_rows"]) / max(1, totals["rows"])
@@ -205,7 +249,7 @@ class _Places(Sequence[Any]):
         return self._batch.place(int(row))
 
 
-def check(options: CheckOptions) -> tuple[bool, list[str]]:
+def check(options: Options) -> tuple[bool, list[str]]:
     """Tell whether rows hold more than clean rows do, and return lines that say what was found."""
     if options.fail_above is not None:
         check_share("--fail-above", options.fail_above, zero=True)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from treemend.exceptions import InputError
 from treemend.files.arrow import Batch
-from treemend.files.formats import Format, ReadOptions, compressed, decompressed
+from treemend.files.formats import COMPRESSIONS, Format, ReadOptions
 from treemend.files.lines import (
     MISSING_WORDS,
     Lines,
@@ -164,7 +164,7 @@ def _read_blocks(
 ) -> Iterator[tuple[bytes, bool, float]]:
     """Read blocks of bytes; tell whether one is the last, and the share of the file that has been read."""
     try:
-        with opened() as file, decompressed(file, compression) as content:
+        with opened() as file, COMPRESSIONS[compression][0](file) as content:
             size, ended = max(1, os.fstat(file.fileno()).st_size), False
             content.read(skip)
             while not ended:
@@ -188,7 +188,7 @@ def _find_delimiter(text: bytes, ended: bool, usual: str) -> str:
             continue
         texts = [unquoted(cell).decode("utf-8", "replace") for cells in fitting[1:] or fitting for cell in cells]
         numbers = number_format(texts, candidate)
-        share = sum(numbers.is_number(text) or numbers.is_missing(text) for text in texts) / len(texts)
+        share = sum(numbers.is_number(text) or text.strip().lower() in numbers.missing for text in texts) / len(texts)
         if share > best:
             best, delimiter = share, candidate
     return delimiter
@@ -198,7 +198,7 @@ class CsvWriter:
     """A text file being written; names of columns come first, or the bytes that are given as a header."""
 
     def __init__(self, file: BinaryIO, compression: str, delimiter: str, header: bool | bytes) -> None:
-        self._file, self._compression = file, compression
+        self._file, self._compress = file, COMPRESSIONS[compression][1]
         self._delimiter, self._header = delimiter, header
         self._line_is_open = False
 
@@ -254,5 +254,5 @@ class CsvWriter:
             header = self._delimiter.encode().join(delimited(pa.array(names), self._delimiter).to_pylist()) + b"\n"
         for piece in (header or b"", data):
             if piece:
-                self._file.write(compressed(b"\n" * self._line_is_open + piece, self._compression))
+                self._file.write(self._compress(b"\n" * self._line_is_open + piece))
                 self._line_is_open = piece[-1] not in b"\r\n" and piece != _BYTE_ORDER_MARK

@@ -6,10 +6,11 @@ import io
 import lzma
 import re
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import pyarrow as pa
 
@@ -39,7 +40,8 @@ _FORMATS = {
 }
 # How to open a compressed file, and how to compress a piece of one: files may consist of several pieces. The same bytes
 # give the same file.
-_COMPRESSIONS: dict[str, tuple[Any, Callable[[bytes], bytes]]] = {
+COMPRESSIONS: dict[str, tuple[Any, Callable[[bytes], bytes]]] = {
+    "": (nullcontext, bytes),
     ".gz": (gzip.open, partial(gzip.compress, mtime=0)),
     ".bz2": (bz2.open, bz2.compress),
     ".xz": (lzma.open, lzma.compress),
@@ -61,27 +63,17 @@ def format_of(path: str) -> Format:
     if path == STANDARD_STREAM:
         return _FORMATS[".csv"]
     endings = [ending.lower() for ending in Path(path).suffixes]
-    compression = endings.pop() if endings and endings[-1] in _COMPRESSIONS else ""
+    compression = endings.pop() if endings and endings[-1] in COMPRESSIONS else ""
     found = _FORMATS.get(endings[-1] if endings else "")
     if found is None:
         ending = f"the ending {Path(path).suffix!r}" if Path(path).suffix else "no ending that names a format"
         raise InputError(
             f"{path} has {ending}, and only {', '.join(_FORMATS)} are known, text files also with "
-            f"{', '.join(_COMPRESSIONS)}. Save it as CSV, or rename it."
+            f"{', '.join(filter(None, COMPRESSIONS))}. Save it as CSV, or rename it."
         )
     if compression and found.family != "csv":
         raise InputError(f"{path} is compressed, and only text files can be. Decompress it first.")
     return replace(found, compression=compression)
-
-
-def decompressed(file: BinaryIO, compression: str) -> BinaryIO:
-    """Return a stream of what a compressed file holds; the file itself where the compression is empty."""
-    return _COMPRESSIONS[compression][0](file) if compression else file
-
-
-def compressed(piece: bytes, compression: str) -> bytes:
-    """Compress a piece of a file."""
-    return _COMPRESSIONS[compression][1](piece) if compression and piece else piece
 
 
 @dataclass(frozen=True)

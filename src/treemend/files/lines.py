@@ -65,10 +65,6 @@ class NumberFormat:
         """Tell whether a text is a number, blanks around it aside."""
         return re.match(self._pattern, text.strip(), re.ASCII) is not None
 
-    def is_missing(self, text: str) -> bool:
-        """Tell whether a text stands for a missing value."""
-        return text.strip().lower() in self.missing
-
     def numbers(self, texts: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Convert a pyarrow array of strings; also tell where one is neither a number nor a missing value."""
         texts = pc.utf8_trim_whitespace(texts)

@@ -109,15 +109,26 @@ class FileTable:
 def choose_columns(
     table: FileTable, wanted: Sequence[str] = (), unwanted: Sequence[str] = ()
 ) -> tuple[tuple[int, ...], tuple[Column, ...]]:
-    """Choose columns by names or patterns; if none are wanted by name, leave out what does not hold measurements.
+    """Choose columns by names or patterns with ``*``, ``?`` and ``[...]``.
 
-    Returns the positions of the columns to look at, and the columns that are passed through though nobody asked for it.
+    If none are wanted by name, those that do not hold measurements are left out. Returns the positions of the columns
+    to look at, in the order of the table, and the columns that are passed through though nobody asked for it.
     """
-    asked = match_columns(table.names, wanted, unwanted)
-    if wanted:
-        return asked, ()
-    passed = tuple(table.columns[position] for position in asked if table.columns[position].kind != "number")
-    left = tuple(position for position in asked if table.columns[position].kind == "number")
+    unknown = [pattern for pattern in (*wanted, *unwanted) if not any_matches(table.names, pattern)]
+    if unknown:
+        raise ColumnsError(
+            f"No column is called {' or '.join(map(repr, unknown))} or matches it; there are {shortened(table.names)}. "
+            "Correct the name."
+        )
+    asked = [
+        position
+        for position, name in enumerate(table.names)
+        if (not wanted or any_matches((name,), *wanted)) and not any_matches((name,), *unwanted)
+    ]
+    if not asked:
+        raise ColumnsError("No column is left to look at. Choose fewer columns to pass through.")
+    left = tuple(position for position in asked if wanted or table.columns[position].kind == "number")
+    passed = tuple(table.columns[position] for position in asked if position not in left)
     if not left:
         raise InputError(
             f"{table.label} has no column of numbers to look at: {reasons(passed)}. Choose columns with --columns, or "
@@ -129,27 +140,6 @@ def choose_columns(
 def reasons(columns: Sequence[Column]) -> str:
     """Name columns, and why they are not looked at."""
     return shortened([f"{column.name!r} ({column.reason})" for column in columns], most=20)
-
-
-def match_columns(names: tuple[str, ...], wanted: Sequence[str] = (), unwanted: Sequence[str] = ()) -> tuple[int, ...]:
-    """Return the positions of the wanted columns, in the order of the table; of all if none are named.
-
-    Names may be patterns with ``*``, ``?`` and ``[...]``.
-    """
-    unknown = [pattern for pattern in (*wanted, *unwanted) if not any_matches(names, pattern)]
-    if unknown:
-        raise ColumnsError(
-            f"No column is called {' or '.join(map(repr, unknown))} or matches it; there are {shortened(names)}. "
-            "Correct the name."
-        )
-    chosen = tuple(
-        position
-        for position, name in enumerate(names)
-        if (not wanted or any_matches((name,), *wanted)) and not any_matches((name,), *unwanted)
-    )
-    if not chosen:
-        raise ColumnsError("No column is left to look at. Choose fewer columns to pass through.")
-    return chosen
 
 
 def any_matches(names: Sequence[str], *patterns: str) -> bool:
