@@ -58,19 +58,12 @@ def _load(model: ModelFile) -> Estimator:
             f"{socket.gethostname()} has treemend {treemend.__version__}, and the model was sent by treemend "
             f"{model.version}. Install the same version on all workers."
         )
-    _check_file(model)
-    estimator = treemend.load(model.path)
-    # Again, since the file may have been replaced meanwhile.
-    _check_file(model)
-    return estimator
-
-
-def _check_file(model: ModelFile) -> None:
     if not os.path.isfile(model.path) or checksum_of(model.path) != model.checksum:
         raise ModelFileError(
             f"{model.path} is missing or another file on {socket.gethostname()}. Workers must see the model under the "
             "same path, unchanged as long as they use it."
         )
+    return treemend.load(model.path)
 
 
 def apply_to_chunk(

@@ -28,9 +28,8 @@ from treemend.files.lines import (
     line_ends,
     number_format,
     number_text,
-    raw_cells,
     record_starts,
-    unquoted,
+    texts_of,
 )
 from treemend.files.recognition import sample_length
 from treemend.tables import listed
@@ -69,10 +68,9 @@ class CsvFile:
             problem = "holds nothing but an open quote" if text.strip() else "is empty"
             raise InputError(f"{label} {problem}. Give a file with rows.")
         first = text[starts[0] : [*starts, end][1]]
-        cells = raw_cells(first.rstrip(b"\r\n"), self.delimiter.encode()) or []
-        names = [unquoted(cell).decode("utf-8", "replace") for cell in cells]
+        names = texts_of(first, self.delimiter)
         if not self.named:
-            names = [str(position) for position in range(len(cells))]
+            names = [str(position) for position in range(len(names))]
         # Columns without a name are called as by pandas.
         self.names = tuple(name if name.strip() else f"Unnamed: {position}" for position, name in enumerate(names))
         self.preamble = head[: begin + int(starts[0]) + (len(first) if self.named else 0)]
@@ -181,12 +179,11 @@ def _find_delimiter(text: bytes, ended: bool, usual: str) -> str:
     for candidate in dict.fromkeys([delimiter, *_DELIMITERS]):
         starts, end = record_starts(text, candidate, last=ended, blank_is_record=False)
         bounds = [*starts.tolist(), end][: _RECORDS_TRIED + 1]
-        lines = [text[begin:stop].rstrip(b"\r\n") for begin, stop in pairwise(bounds)]
-        records = [raw_cells(line, candidate.encode()) or [] for line in lines]
+        records = [texts_of(text[begin:stop], candidate) for begin, stop in pairwise(bounds)]
         fitting = [cells for cells in records if len(cells) == len(records[0])]
         if not fitting or len(fitting[0]) < 2 or len(fitting) < 0.9 * len(records):
             continue
-        texts = [unquoted(cell).decode("utf-8", "replace") for cells in fitting[1:] or fitting for cell in cells]
+        texts = [cell for cells in fitting[1:] or fitting for cell in cells]
         numbers = number_format(texts, candidate)
         share = sum(numbers.is_number(text) or text.strip().lower() in numbers.missing for text in texts) / len(texts)
         if share > best:

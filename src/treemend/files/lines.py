@@ -42,6 +42,12 @@ def unquoted(cell: bytes) -> bytes:
     return cell
 
 
+def texts_of(line: bytes, delimiter: str) -> list[str]:
+    """Cut a line with its end into texts without quotes; into none if a quote is still open."""
+    cells = raw_cells(line.rstrip(b"\r\n"), delimiter.encode()) or []
+    return [unquoted(cell).decode("utf-8", "replace") for cell in cells]
+
+
 @dataclass(frozen=True)
 class NumberFormat:
     """How numbers are written, and which words, in lower case, stand for missing values; thousands may be divided."""
