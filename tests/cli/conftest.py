@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from treemend import progress
-from treemend.cli.errors import Signals, run
+from treemend.cli.errors import run, signals_caught
 from treemend.synthetic import waves
 
 NAMES = [f"s{column}" for column in range(16)]
@@ -46,8 +46,8 @@ def treemend(capfd):
 
     def call(*arguments):
         capfd.readouterr()
-        with Signals() as signals:
-            code = run([str(argument) for argument in arguments], signals)
+        with signals_caught() as received:
+            code = run([str(argument) for argument in arguments], received)
         out, err = capfd.readouterr()
         return code, out, err
 

@@ -21,8 +21,8 @@ def lines(err):
 
 
 CASES = {
-    ("mend", "suspect.csv", "-o", "o.csv", "--nope"): (2, "No such option"),
-    ("mend", "suspect.csv", "-m", "model.safetensors"): (2, "Missing option"),
+    ("mend", "suspect.csv", "-o", "o.csv", "--nope"): (2, "There is no option '--nope'"),
+    ("mend", "suspect.csv", "-m", "model.safetensors"): (2, "required: -o"),
     ("mend", "suspect.csv", "-m", "model.safetensors", "--clean", "clean.csv", "-o", "o.csv"): (2, "not both"),
     ("mend", "suspect.csv", "-m", "model.safetensors", "--layout", "4x4", "-o", "o.csv"): (
         2,

@@ -13,8 +13,8 @@ pytestmark = pytest.mark.slow
 CODE = """
 import resource, sys
 from treemend.cli.errors import run
-from treemend.files import batch, csv
-batch._CELLS = 100_000
+from treemend.files import arrow, csv
+arrow.CELLS_IN_BATCH = 100_000
 csv.BLOCK_BYTES = 2**20
 model, small, large = sys.argv[1:]
 peaks = []

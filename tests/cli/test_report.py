@@ -32,10 +32,10 @@ def test_report_and_json_are_one_summary(model, treemend, frames):
 
 
 def test_batches_make_no_difference(model, treemend, monkeypatch):
-    from treemend.files import batch
+    from treemend.files import arrow
 
     for cells, name in ((1_000_000, "one"), (17 * 3, "many")):
-        monkeypatch.setattr(batch, "_CELLS", cells)
+        monkeypatch.setattr(arrow, "CELLS_IN_BATCH", cells)
         options = ("--json", name, "--findings", f"{name}.csv", "--fail-above", "0", "-q")
         assert treemend("check", "suspect.parquet", "-m", model, *options)[0] == 1
     assert told("one")["summary"]["rows"] == told("many")["summary"]["rows"]
@@ -156,9 +156,9 @@ def own_table(frames):
 
 
 def test_the_table_itself_goes_the_way_of_treemend_mend(folder, treemend, frames, monkeypatch):
-    from treemend.files import batch
+    from treemend.files import arrow
 
-    monkeypatch.setattr(batch, "_CELLS", 16 * 50)
+    monkeypatch.setattr(arrow, "CELLS_IN_BATCH", 16 * 50)
     Path("t.csv").write_text(holed(own_table(frames)))
     expected = package.mend(read_csv("t.csv"))
     code, _, err = treemend("mend", "t.csv", "-o", "o.csv", "--json", "found.json", "--report", "r.html")

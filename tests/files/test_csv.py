@@ -8,8 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from treemend.exceptions import ColumnsError, InputError
-from treemend.files import ReadOptions, open_table, open_writer
 from treemend.files import csv as csv_module
+from treemend.files.formats import ReadOptions
+from treemend.files.table import FileTable, open_writer
 
 
 def written(table, chosen, change=None, path="out.csv", delimiter=None, filled=0.1):
@@ -46,7 +47,7 @@ def small_blocks(request, monkeypatch):
 def test_untouched_bytes_stay(tmp_path):
     path = tmp_path / "odd.csv"
     path.write_bytes(ODD)
-    table = open_table([str(path)])
+    table = FileTable([str(path)])
     assert table.names == ("id", " a ", "b", "no\nte")
     assert written(table, (1, 2)) == ODD
     assert written(table, (1, 2)) == ODD, "files can be read again"
@@ -60,35 +61,34 @@ def test_untouched_bytes_stay(tmp_path):
 def test_only_the_repaired_cell_changes(tmp_path):
     path = tmp_path / "odd.csv"
     path.write_bytes(ODD)
-    assert written(open_table([str(path)]), (1, 2), (1, 1)) == ODD.replace(b'"4"', b"0.1")
-    assert written(open_table([str(path)]), (1, 2), (3, 0)) == ODD.replace(b"007", b"0.1")
+    assert written(FileTable([str(path)]), (1, 2), (1, 1)) == ODD.replace(b'"4"', b"0.1")
+    assert written(FileTable([str(path)]), (1, 2), (3, 0)) == ODD.replace(b"007", b"0.1")
 
 
 def test_files_follow_each_other_on_lines_of_their_own(tmp_path):
     (tmp_path / "a.csv").write_text("x,y\n1,2")
     (tmp_path / "b.csv").write_text("x,y\n3,4\n")
-    table = open_table([str(tmp_path / "a.csv"), str(tmp_path / "b.csv")])
+    table = FileTable([str(tmp_path / "a.csv"), str(tmp_path / "b.csv")])
     assert written(table, (0, 1)) == b"x,y\n1,2\n3,4\n"
     assert [batch.done for batch in table.batches((0, 1))] == [0.5, 1.0]
     (tmp_path / "c.csv").write_text("x,z\n3,4\n")
     with pytest.raises(
         ColumnsError, match=r"c.csv does not have the columns of .*a.csv: - missing: 'y'; \+ extra: 'z'"
     ):
-        open_table([str(tmp_path / "a.csv"), str(tmp_path / "c.csv")])
+        FileTable([str(tmp_path / "a.csv"), str(tmp_path / "c.csv")])
 
 
-@pytest.mark.parametrize("reread", [False, True])
-def test_no_header_other_delimiters_and_streams(reread, tmp_path, monkeypatch):
+def test_no_header_other_delimiters_and_streams(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"1;2\n3;4\n")))
-    table = open_table(["-"], ReadOptions(header=False, delimiter=";"), reread=reread)
+    table = FileTable(["-"], ReadOptions(no_header=True, delimiter=";"))
     assert table.names == ("0", "1")
-    for _ in range(1 + reread):
+    for _ in range(2):
         assert written(table, (0, 1), (1, 0), delimiter=";") == b"1;2\n0.1;4\n"
     (tmp_path / "a.tsv").write_text("x\tname\n1\tone, two\n")
-    table = open_table([str(tmp_path / "a.tsv")])
+    table = FileTable([str(tmp_path / "a.tsv")])
     assert written(table, (0,)) == b'x,name\n1,"one, two"\n'
     assert written(table, (0,), (0, 0)) == b'x,name\n0.1,"one, two"\n'
-    assert table.paths == (str(tmp_path / "a.tsv"),)
+    assert table.paths == [str(tmp_path / "a.tsv")]
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_a_broken_row_names_file_and_line(text, message, tmp_path):
     path = tmp_path / "broken.csv"
     path.write_text(text)
     with pytest.raises(InputError, match=message) as caught:
-        list(open_table([str(path)]).batches((0, 1)))
+        list(FileTable([str(path)]).batches((0, 1)))
     assert str(path) in str(caught.value)
 
 
@@ -118,7 +118,7 @@ def test_a_quote_does_not_swallow_the_file(tmp_path):
         file.write('x,y\n1,"2\n')
         file.write("1,2\n" * 500_000)
     with pytest.raises(InputError, match="line 2: a quote"):
-        list(open_table([str(path)]).batches((0, 1)))
+        list(FileTable([str(path)]).batches((0, 1)))
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -147,7 +147,7 @@ def test_any_file_comes_back_and_reads_as_the_csv_module_reads_it(
     writer.writerows([repr(number), note, whole] for number, note, whole in cells)
     path = tmp_path_factory.mktemp("any") / "any.csv"
     path.write_bytes(text.getvalue().encode())
-    table = open_table([str(path)], ReadOptions(delimiter=",", decimal=".", thousands="", missing=()))
+    table = FileTable([str(path)], ReadOptions(delimiter=",", decimal=".", thousands="", missing=()))
     assert written(table, (0, 2)) == path.read_bytes()
     batches = list(table.batches((0, 2)))
     assert np.concatenate([batch.values for batch in batches]).tolist() == [[x, float(n)] for x, _, n in cells]
@@ -166,7 +166,7 @@ def test_any_file_comes_back_and_reads_as_the_csv_module_reads_it(
 def test_quotes_within_cells_are_characters(tmp_path):
     content = b'x,size\n1,6" pipe\n2,"a\n""b"" c"\n\n3,7" ,\n'.replace(b'7" ,', b'7" ')
     (tmp_path / "a.csv").write_bytes(content)
-    table = open_table([str(tmp_path / "a.csv")])
+    table = FileTable([str(tmp_path / "a.csv")])
     assert written(table, (0,)) == content
     assert written(table, (0,), (1, 0)) == content.replace(b"2,", b"0.1,")
     sizes = [text for batch in table.batches((0,)) for text in batch.table.column("size").to_pylist()]
@@ -176,17 +176,17 @@ def test_quotes_within_cells_are_characters(tmp_path):
 def test_bytes_that_are_not_utf8_stay(tmp_path):
     content = b"x,name\n1,\xe9\n2.5,b\n"
     (tmp_path / "latin.csv").write_bytes(content)
-    table = open_table([str(tmp_path / "latin.csv")])
+    table = FileTable([str(tmp_path / "latin.csv")])
     assert written(table, (0,)) == content
     assert written(table, (0,), path="out.tsv") == content.replace(b",", b"\t")
     with pytest.raises(InputError, match="is not text in UTF-8. Save it"):
         (tmp_path / "wide.csv").write_text("x,y\n1,2\n", encoding="utf-16")
-        open_table([str(tmp_path / "wide.csv")])
+        FileTable([str(tmp_path / "wide.csv")])
 
 
 def test_integers_and_decimal_commas_are_written_as_they_came(tmp_path):
     (tmp_path / "a.csv").write_text("n;x\n1;0,5\n12;1,5\n7;2,5\n")
-    table = open_table([str(tmp_path / "a.csv")])
+    table = FileTable([str(tmp_path / "a.csv")])
     assert written(table, (0, 1), (1, 0), filled=3.0000000000001) == b"n;x\n1;0,5\n3;1,5\n7;2,5\n"
     assert written(table, (0, 1), (1, 0), filled=3.25) == b"n;x\n1;0,5\n3,25;1,5\n7;2,5\n"
     assert written(table, (0, 1), (1, 1), filled=3.0) == b"n;x\n1;0,5\n12;3,0\n7;2,5\n"
@@ -196,7 +196,7 @@ def test_integers_and_decimal_commas_are_written_as_they_came(tmp_path):
 def test_the_place_of_a_row_and_its_other_cells(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("id,x,when\n" + "".join(f"r{row},{row * row},2020-01-{row + 1:02d}\n" for row in range(20)))
-    (batch,) = open_table([str(path)]).batches((1,))
+    (batch,) = FileTable([str(path)]).batches((1,))
     assert batch.place(9) == f"{path}, line 11"
     assert batch.cells(np.array([9, 11]), (0, 2)).to_pydict() == {
         "id": ["r9", "r11"],
@@ -206,7 +206,7 @@ def test_the_place_of_a_row_and_its_other_cells(tmp_path):
 
 def test_blank_lines_are_rows_where_there_is_one_column(tmp_path):
     (tmp_path / "a.csv").write_text("x\n1\n\n3\n")
-    table = open_table([str(tmp_path / "a.csv")])
+    table = FileTable([str(tmp_path / "a.csv")])
     assert np.array_equal(next(table.batches((0,))).values, [[1], [np.nan], [3]], equal_nan=True)
     assert written(table, (0,)) == b"x\n1\n\n3\n"
 
@@ -214,9 +214,9 @@ def test_blank_lines_are_rows_where_there_is_one_column(tmp_path):
 def test_a_byte_order_mark_stays_before_the_first_row(tmp_path):
     content = b"\xef\xbb\xbf1,2\n3,4\n"
     (tmp_path / "a.csv").write_bytes(content)
-    table = open_table([str(tmp_path / "a.csv")], ReadOptions(header=False))
+    table = FileTable([str(tmp_path / "a.csv")], ReadOptions(no_header=True))
     assert next(table.batches((0, 1))).values.tolist() == [[1, 2], [3, 4]]
     assert written(table, (0, 1)) == content
     (tmp_path / "b.csv").write_bytes(b"x,y")
     (tmp_path / "c.csv").write_bytes(b"x,y\n1,2")
-    assert written(open_table([str(tmp_path / "b.csv"), str(tmp_path / "c.csv")]), (0, 1)) == b"x,y\n1,2"
+    assert written(FileTable([str(tmp_path / "b.csv"), str(tmp_path / "c.csv")]), (0, 1)) == b"x,y\n1,2"

@@ -9,7 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from treemend.exceptions import InputError
-from treemend.files import format_of, open_table, open_writer
+from treemend.files.formats import format_of
+from treemend.files.table import FileTable, open_writer
 
 TEXT = b"x,y\n" + b"".join(b"%d,%d\n" % (row * row, row % 7) for row in range(5000))
 DECOMPRESS = {
@@ -33,13 +34,13 @@ def test_compressed_files(ending, tmp_path):
         write_columns(str(path), file, {"x": np.arange(5000) ** 2, "y": np.arange(5000) % 7})
         assert not file.closed
     assert DECOMPRESS[ending](path.read_bytes()) == TEXT
-    table = open_table([str(path)])
+    table = FileTable([str(path)])
     for _ in range(2):
         values = np.concatenate([batch.values for batch in table.batches((0, 1))])
         assert values.tolist() == [[row * row, row % 7] for row in range(5000)]
     (tmp_path / f"b.csv.{ending}").write_bytes(path.read_bytes()[:-200])
     with pytest.raises(InputError, match="b.csv.*is damaged"):
-        list(open_table([str(tmp_path / f"b.csv.{ending}")]).batches((0, 1)))
+        list(FileTable([str(tmp_path / f"b.csv.{ending}")]).batches((0, 1)))
 
 
 def test_the_same_rows_give_the_same_compressed_bytes():

@@ -5,7 +5,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from treemend.exceptions import ColumnsError, InputError, ParameterError
-from treemend.files import ReadOptions, choose_columns, open_table
+from treemend.files.formats import ReadOptions
+from treemend.files.table import FileTable, choose_columns, reasons
 
 
 def spreadsheet_row(row):
@@ -19,7 +20,7 @@ SPREADSHEET = ("\ufeffId;Zeit;Ort;Temperatur;Feuchte;Menge;;\r\n" + "".join(map(
 def table_of(tmp_path, text, name="table.csv", **options):
     path = tmp_path / name
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return open_table([str(path)], ReadOptions(**options))
+    return FileTable([str(path)], ReadOptions(**options))
 
 
 def values_of(table, columns):
@@ -31,19 +32,17 @@ def lines(header, row, n_rows=30):
 
 
 def passed(table, **asked):
-    return {column.name: (column.kind, column.reason) for column in choose_columns(table, **asked).passed}
+    return {column.name: (column.kind, column.reason) for column in choose_columns(table, **asked)[1]}
 
 
 def test_an_exported_spreadsheet_needs_no_option(tmp_path):
     table = table_of(tmp_path, SPREADSHEET)
     assert table.names[:3] == ("Id", "Zeit", "Ort")
-    choice = choose_columns(table)
-    assert [table.names[column] for column in choice.columns] == ["Temperatur", "Feuchte", "Menge"]
-    assert choice.note == (
-        "passed through: 'Id' (id), 'Zeit' (time), 'Ort' (text), 'Unnamed: 6' (empty), 'Unnamed: 7' (empty)"
-    )
+    columns, others = choose_columns(table)
+    assert [table.names[column] for column in columns] == ["Temperatur", "Feuchte", "Menge"]
+    assert reasons(others) == ("'Id' (id), 'Zeit' (time), 'Ort' (text), 'Unnamed: 6' (empty), 'Unnamed: 7' (empty)")
     expected = [[20.5 + row, np.nan if row == 3 else row * row, 1000.25 + row] for row in range(12)]
-    assert np.array_equal(values_of(table, choice.columns), expected, equal_nan=True)
+    assert np.array_equal(values_of(table, columns), expected, equal_nan=True)
     (note,) = table.notes
     assert note.endswith(
         "table.csv: cells are divided by semicolons, numbers have decimal commas, '.' divides thousands"
@@ -74,9 +73,9 @@ def test_what_columns_hold(kind, tmp_path):
     )
     path = tmp_path / f"table.{kind}"
     frame.to_csv(path, index=False) if kind == "csv" else frame.to_parquet(path)
-    table = open_table([str(path)])
-    choice = choose_columns(table)
-    assert [table.names[column] for column in choice.columns] == ["x", "often", "count", "no", "weekday"]
+    table = FileTable([str(path)])
+    columns, _ = choose_columns(table)
+    assert [table.names[column] for column in columns] == ["x", "often", "count", "no", "weekday"]
     assert passed(table) == {
         "sensor_id": ("id", "id"),
         "key": ("id", "numbers the rows"),
@@ -88,8 +87,8 @@ def test_what_columns_hold(kind, tmp_path):
         "seldom": ("empty", "95% empty"),
         "never": ("empty", "empty"),
     }
-    assert [table.columns[column].integer for column in choice.columns] == [False, False, True, True, True]
-    assert choose_columns(table, wanted=["sensor_id", "x"]).columns == (0, 9), "asked for by name"
+    assert [table.columns[column].integer for column in columns] == [False, False, True, True, True]
+    assert choose_columns(table, wanted=["sensor_id", "x"])[0] == (0, 9), "asked for by name"
     assert "note" not in passed(table, unwanted=["n*"])
 
 
@@ -107,9 +106,9 @@ def test_ids_may_be_texts(kind, tmp_path):
     )
     path = tmp_path / f"table.{kind}"
     frame.to_csv(path, index=False) if kind == "csv" else frame.to_parquet(path)
-    table = open_table([str(path)])
-    choice = choose_columns(table)
-    assert [column.kind for column in choice.passed] == ["id", "id", "text", "time"]
+    table = FileTable([str(path)])
+    _, others = choose_columns(table)
+    assert [column.kind for column in others] == ["id", "id", "text", "time"]
     with pytest.raises(InputError, match="'sample' .id."):
         next(table.batches((0, 4)))
 
@@ -125,7 +124,7 @@ def test_all_columns_that_cannot_be_used_are_named_at_once(tmp_path):
         tmp_path, lines("a,b,c,d", lambda row: f"{row * row},x {row},2020-01-{row % 28 + 1:02d},{row % 5}")
     )
     with pytest.raises(InputError, match=r"2 of 3 chosen columns do not hold numbers: 'b' \(text\), 'c' \(time\)"):
-        next(table.batches(choose_columns(table, wanted=["a", "b", "c"]).columns))
+        next(table.batches(choose_columns(table, wanted=["a", "b", "c"])[0]))
     with pytest.raises(ColumnsError, match="No column is called 'e' or 'f'"):
         choose_columns(table, wanted=["e", "a"], unwanted=["f"])
     texts = table_of(tmp_path, "a,b\nx,y\n")
@@ -196,16 +195,16 @@ def test_codes_for_missing_values(ending, tmp_path):
         frame.to_csv(path, index=False) if ending == "csv" else frame.to_parquet(path)
     expected = values.copy()
     expected[::7, 1] = np.nan
-    table = open_table([str(path)])
+    table = FileTable([str(path)])
     assert np.array_equal(values_of(table, (0, 1, 2)), expected, equal_nan=True)
     assert np.array_equal(values_of(table, (1, 0)), expected[:, [1, 0]], equal_nan=True)
     name = "1" if ending == "npy" else "b"
     assert table.notes[-1].endswith(f"taken as missing: -999 in '{name}'; --missing none keeps them")
-    kept = open_table([str(path)], ReadOptions(missing=("none",)))
+    kept = FileTable([str(path)], ReadOptions(missing=("none",)))
     assert np.array_equal(values_of(kept, (0, 1, 2)), values)
     assert kept.notes == ()
     expected[3, 2] = np.nan
-    given = open_table([str(path)], ReadOptions(missing=("-999", "nothing")))
+    given = FileTable([str(path)], ReadOptions(missing=("-999", "nothing")))
     assert np.array_equal(values_of(given, (0, 1, 2)), expected, equal_nan=True)
 
 
@@ -223,19 +222,19 @@ def test_a_column_that_begins_late_is_not_empty(tmp_path):
     frame.to_feather(tmp_path / "late.feather", chunksize=5_000)
     np.save(tmp_path / "late.npy", values)
     for ending in ("parquet", "feather", "npy"):
-        assert choose_columns(open_table([str(tmp_path / f"late.{ending}")])).columns == (0, 1, 2)
+        assert choose_columns(FileTable([str(tmp_path / f"late.{ending}")]))[0] == (0, 1, 2)
     values = np.column_stack([np.arange(60_000), np.tile(np.arange(24), 2_500), values[:, 0]])
     pd.DataFrame(values.astype(int), columns=["n", "hour", "x"]).to_parquet(
         tmp_path / "n.parquet", row_group_size=5_000
     )
-    assert passed(open_table([str(tmp_path / "n.parquet")])) == {"n": ("id", "numbers the rows")}
+    assert passed(FileTable([str(tmp_path / "n.parquet")])) == {"n": ("id", "numbers the rows")}
 
 
 def test_a_first_line_of_numbers_is_remarked(tmp_path):
     (note,) = table_of(tmp_path, "3,1\n1,2\n").notes
     assert "give --no-header if it is a row" in note
     assert not table_of(tmp_path, "400,410\n1,2\n").notes, "wavelengths"
-    assert not table_of(tmp_path, "3,1\n1,2\n", header=False).notes
+    assert not table_of(tmp_path, "3,1\n1,2\n", no_header=True).notes
 
 
 def test_types_that_are_no_numbers(tmp_path):
@@ -251,6 +250,6 @@ def test_types_that_are_no_numbers(tmp_path):
         }
     )
     pq.write_table(table, tmp_path / "types.parquet")
-    opened = open_table([str(tmp_path / "types.parquet")])
-    assert choose_columns(opened).columns == (5, 6)
+    opened = FileTable([str(tmp_path / "types.parquet")])
+    assert choose_columns(opened)[0] == (5, 6)
     assert [reason for _, reason in passed(opened).values()][1:] == ["decimal128(5, 2)", "text", "binary", "empty"]

@@ -8,9 +8,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from treemend.exceptions import ColumnsError, InputError
-from treemend.files import ReadOptions, match_columns, open_table, open_writer
-from treemend.files import batch as batch_module
+from treemend.files import arrow as arrow_module
 from treemend.files import csv as csv_module
+from treemend.files.formats import ReadOptions
+from treemend.files.table import FileTable, choose_columns, open_writer
 
 ENDINGS = ("csv", "tsv", "parquet", "feather", "npy", "npz")
 VALUES = np.array([[0.1, 2, 3], [4, 5.5, 6], [1e300, -1e-300, 7]])
@@ -50,7 +51,7 @@ def load(path):
 
 
 def rewrite(source, target, chosen, filled, mask):
-    table = open_table([str(source)])
+    table = FileTable([str(source)])
     with open(target, "w+b") as file:
         writer = open_writer(str(target), file, like=table)
         first = 0
@@ -65,7 +66,7 @@ def rewrite(source, target, chosen, filled, mask):
 @pytest.mark.parametrize("given", ENDINGS)
 @pytest.mark.parametrize("wanted", ENDINGS)
 def test_every_kind_becomes_every_other(given, wanted, tmp_path, monkeypatch):
-    monkeypatch.setattr(batch_module, "_CELLS", 6)
+    monkeypatch.setattr(arrow_module, "CELLS_IN_BATCH", 6)
     monkeypatch.setattr(csv_module, "BLOCK_BYTES", 10)
     source, target = tmp_path / f"in.{given}", tmp_path / f"out.{wanted}"
     save(source)
@@ -106,13 +107,13 @@ def test_a_folder_of_parquet_is_one_table(tmp_path):
         (tmp_path / f"day={part}").mkdir()
         save(tmp_path / f"day={part}" / "part.parquet", VALUES + part)
     (tmp_path / "_hidden.parquet").write_text("not one")
-    table = open_table([str(tmp_path)])
+    table = FileTable([str(tmp_path)])
     rows = np.concatenate([batch.values for batch in table.batches((0, 1, 2))])
     assert np.array_equal(rows, np.concatenate([VALUES, VALUES + 1, VALUES + 2]))
     assert table.label.endswith("part.parquet and 2 more")
     with pytest.raises(InputError, match="folder without Parquet"):
         (tmp_path / "empty").mkdir()
-        open_table([str(tmp_path / "empty")])
+        FileTable([str(tmp_path / "empty")])
 
 
 @pytest.mark.parametrize("family", ["npy", "npz"])
@@ -144,10 +145,10 @@ def test_any_type_of_numbers_becomes_any_format(dtype, wanted, tmp_path):
 def test_archives_with_several_arrays(tmp_path):
     np.savez(tmp_path / "a.npz", train=VALUES, test=VALUES + 1)
     with pytest.raises(InputError, match="Choose one with --array: train, test"):
-        open_table([str(tmp_path / "a.npz")])
+        FileTable([str(tmp_path / "a.npz")])
     with pytest.raises(InputError, match="has no array 'x'"):
-        open_table([str(tmp_path / "a.npz")], ReadOptions(array="x"))
-    table = open_table([str(tmp_path / "a.npz")], ReadOptions(array="test"))
+        FileTable([str(tmp_path / "a.npz")], ReadOptions(array="x"))
+    table = FileTable([str(tmp_path / "a.npz")], ReadOptions(array="test"))
     assert np.array_equal(next(table.batches((0, 1, 2))).values, VALUES + 1)
 
 
@@ -168,6 +169,8 @@ def test_files_that_cannot_be_read(tmp_path):
     (tmp_path / "text.parquet").write_text("a,b")
     (tmp_path / "text.npz").write_text("a,b")
     (tmp_path / "text.feather").write_text("a,b")
+    (tmp_path / "file.xlsx").touch()
+    (tmp_path / "file").touch()
     messages = {
         "objects.npy": "Python objects",
         "cube.npy": "Reshape",
@@ -183,11 +186,11 @@ def test_files_that_cannot_be_read(tmp_path):
         "text.feather": "cannot be read as feather",
         "absent.csv": "does not exist",
         "file.xlsx": "only .csv, .tsv",
-        "file": "'of no file'",
+        "file": "no ending that names a format",
     }
     for name, message in messages.items():
         with pytest.raises(InputError, match=message):
-            list(open_table([str(tmp_path / name)]).batches((0,)))
+            list(FileTable([str(tmp_path / name)]).batches((0,)))
 
 
 def test_texts_do_not_become_arrays(tmp_path):
@@ -206,22 +209,24 @@ def test_tables_without_rows_keep_their_columns(tmp_path):
     assert (tmp_path / "b.csv").read_text() == "x,y\n"
 
 
-def test_columns_by_name_and_pattern():
-    names = ("id", "s1", "s2", "[odd]", "note")
-    assert match_columns(names) == (0, 1, 2, 3, 4)
-    assert match_columns(names, ["s?"]) == (1, 2)
-    assert match_columns(names, ["note", "s1"]) == (1, 4)
-    assert match_columns(names, ["[odd]"]) == (3,)
-    assert match_columns(names, (), ["id", "note"]) == (1, 2, 3)
+def test_columns_by_name_and_pattern(tmp_path):
+    rows = np.random.default_rng(0).normal(size=(3, 5))
+    pd.DataFrame(rows, columns=["id", "s1", "s2", "[odd]", "note"]).to_csv(tmp_path / "a.csv", index=False)
+    table = FileTable([str(tmp_path / "a.csv")])
+    assert choose_columns(table)[0] == (0, 1, 2, 3, 4)
+    assert choose_columns(table, ["s?"])[0] == (1, 2)
+    assert choose_columns(table, ["note", "s1"])[0] == (1, 4)
+    assert choose_columns(table, ["[odd]"])[0] == (3,)
+    assert choose_columns(table, (), ["id", "note"])[0] == (1, 2, 3)
     with pytest.raises(ColumnsError, match="No column is called 't\\*'"):
-        match_columns(names, ["t*"])
+        choose_columns(table, ["t*"])
     with pytest.raises(ColumnsError, match="No column is left"):
-        match_columns(names, (), ["*"])
+        choose_columns(table, (), ["*"])
 
 
 @pytest.mark.parametrize("ending", ["parquet", "feather"])
 def test_columns_of_integers_stay_integers(ending, tmp_path, monkeypatch):
-    monkeypatch.setattr(batch_module, "_CELLS", 20)
+    monkeypatch.setattr(arrow_module, "CELLS_IN_BATCH", 20)
     source, target = tmp_path / f"in.{ending}", tmp_path / f"out.{ending}"
     n_rows = 12
     frame = pd.DataFrame(
@@ -250,7 +255,7 @@ def test_columns_of_integers_stay_integers(ending, tmp_path, monkeypatch):
 
 def test_parts_of_a_table_have_floats(tmp_path):
     pq.write_table(pa.table({"n": [1, None, 3], "flag": [True, False, None], "x": [0.5, 1, 2]}), tmp_path / "a.parquet")
-    (batch,) = open_table([str(tmp_path / "a.parquet")]).batches((0, 1, 2))
+    (batch,) = FileTable([str(tmp_path / "a.parquet")]).batches((0, 1, 2))
     mask = np.array([[False, False, False], [True, True, True], [False, False, False]])
     with open(tmp_path / "b.parquet", "wb") as file:
         writer = open_writer("b.parquet", file, keep_integers=False)
@@ -265,10 +270,10 @@ def test_parts_of_a_table_have_floats(tmp_path):
 
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_places_and_cells_of_rows(ending, tmp_path, monkeypatch):
-    monkeypatch.setattr(batch_module, "_CELLS", 6)
+    monkeypatch.setattr(arrow_module, "CELLS_IN_BATCH", 6)
     monkeypatch.setattr(csv_module, "BLOCK_BYTES", 20)
     save(tmp_path / f"a.{ending}")
-    batches = list(open_table([str(tmp_path / f"a.{ending}")]).batches((2, 0)))
+    batches = list(FileTable([str(tmp_path / f"a.{ending}")]).batches((2, 0)))
     assert np.array_equal(np.concatenate([batch.values for batch in batches]), VALUES[:, [2, 0]])
     assert len(batches) > 1
     assert batches[-1].done == 1
@@ -286,7 +291,7 @@ def test_masks_with_the_ids_of_their_rows(ending, tmp_path):
         for _ in range(2):
             writer.write_table(pa.table(mask))
         writer.close()
-    table = open_table([str(target)], ReadOptions(array="rows" if ending == "npz" else None))
+    table = FileTable([str(target)], ReadOptions(array="rows" if ending == "npz" else None))
     values = np.concatenate([batch.values for batch in table.batches((0, 1))])
     assert values.tolist() == [[1, 0], [0, 0]] * 2
     if ending.startswith("np"):
@@ -295,7 +300,7 @@ def test_masks_with_the_ids_of_their_rows(ending, tmp_path):
 
 def test_missing_columns_of_a_model_are_named(tmp_path):
     save(tmp_path / "a.csv")
-    table = open_table([str(tmp_path / "a.csv")])
+    table = FileTable([str(tmp_path / "a.csv")])
     assert table.positions(["c2", "c0"]) == (2, 0)
     with pytest.raises(ColumnsError, match="missing: 'd', 'e'. Rename"):
         table.positions(["d", "c0", "e"])
@@ -308,7 +313,7 @@ def test_files_that_differ_in_type(tmp_path):
     )
     pq.write_table(pa.table({"x": pa.array([3.5]), "y": ["text"]}), tmp_path / "c.parquet")
     for names, chosen in (("ab", (0, 1)), ("ac", (0,))):
-        table = open_table([str(tmp_path / f"{name}.parquet") for name in names])
+        table = FileTable([str(tmp_path / f"{name}.parquet") for name in names])
         with open(tmp_path / "out.parquet", "w+b") as file:
             writer = open_writer("out.parquet", file, like=table)
             batches = list(table.batches(chosen))
@@ -328,7 +333,7 @@ def test_typed_tables_without_rows(ending, tmp_path):
     empty = pa.table({"n": pa.array([], pa.int32()), "name": pa.array([], pa.string())})
     write = pq.write_table if ending == "parquet" else pyarrow.feather.write_feather
     write(empty, tmp_path / f"in.{ending}")
-    (batch,) = open_table([str(tmp_path / f"in.{ending}")]).batches((0,))
+    (batch,) = FileTable([str(tmp_path / f"in.{ending}")]).batches((0,))
     assert (batch.values.shape, batch.done) == ((0, 1), 1.0)
     rewrite(tmp_path / f"in.{ending}", tmp_path / "out.parquet", (0,), np.zeros((0, 1)), np.zeros((0, 1), dtype=bool))
     assert pq.read_table(tmp_path / "out.parquet").schema.types == empty.schema.types
@@ -352,6 +357,6 @@ def test_other_types_become_text(tmp_path):
 def test_missing_flags_and_integers_are_nan(tmp_path):
     table = pa.table({"flag": [True, None, False], "n": [1, None, 3], "none": pa.nulls(3), "x": [None, 0.5, 1.5]})
     pq.write_table(table, tmp_path / "a.parquet")
-    (batch,) = open_table([str(tmp_path / "a.parquet")]).batches((0, 1, 2, 3))
+    (batch,) = FileTable([str(tmp_path / "a.parquet")]).batches((0, 1, 2, 3))
     expected = [[1, 1, np.nan, np.nan], [np.nan, np.nan, np.nan, 0.5], [0, 3, np.nan, 1.5]]
     assert np.array_equal(batch.values, expected, equal_nan=True)

@@ -1,5 +1,6 @@
-"""What the command line prints: notes on standard error, and what was found in a few lines."""
+"""What the command line prints: notes on standard error, what was found in a few lines, and what a model file holds."""
 
+import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,9 +8,11 @@ from typing import Any
 
 from treemend import progress
 from treemend.cli.errors import printable
-from treemend.report.words import counted, name_run
-
-__all__ = ["compilation_said", "say", "warnings_said", "worst_rows"]
+from treemend.loading import load
+from treemend.model_file import checksum_of, read_model
+from treemend.report.words import counted, name_run, percent
+from treemend.tables import shortened
+from treemend.tcs import TCS
 
 _ROWS_LISTED = 10
 _RUNS_LISTED = 3
@@ -66,14 +69,44 @@ def _found(summary: dict[str, Any], row: dict[str, Any]) -> str:
     """Name the runs of columns and their kinds; if there are many, or columns are pixels, by the number of cells."""
     if not row["corrupted"]:
         return "unusual as a whole"
-    names, found = summary["columns"]["names"], row["corrupted"]
-    kinds = list(dict.fromkeys(_kind(summary, kind) for _, _, kind in found))
+    names, kinds = summary["columns"]["names"], [*summary["kinds"], "corrupted"]
+    found = [(start, stop, kinds[kind]) for start, stop, kind in row["corrupted"]]
     if len(found) > _RUNS_LISTED or summary["columns"]["places"] is not None or summary["grid"] is not None:
-        return f"{counted(sum(stop - start for start, stop, _ in found), 'cell')}, {' and '.join(kinds)}"
-    return ", ".join(
-        f"{name_run(names[start], names[stop - 1])}, {_kind(summary, kind)}" for start, stop, kind in found
-    )
+        n_cells = sum(stop - start for start, stop, _ in found)
+        return f"{counted(n_cells, 'cell')}, {' and '.join(dict.fromkeys(kind for _, _, kind in found))}"
+    return ", ".join(f"{name_run(names[start], names[stop - 1])}, {kind}" for start, stop, kind in found)
 
 
-def _kind(summary: dict[str, Any], kind: int) -> str:
-    return "corrupted" if kind < 0 else list(summary["kinds"])[kind]
+def model_lines(path: str) -> list[str]:
+    """Describe a model file, which is loaded completely: one that can be described can be used."""
+    stored, estimator = read_model(path), load(path)
+    model: Any = estimator._model
+    if isinstance(estimator, TCS):
+        declared = f"{percent(estimator.reference_rate_)} of the reference rows are declared"
+        learnt = {
+            "reference": counted(len(model.rows), "row"),
+            "threshold": f"tau = {estimator.tau_:g}; {declared}",
+            "tree": counted(len(estimator.tree_.start), "node"),
+        }
+    else:
+        learnt = {"reference": counted(model.calibration.n_rows, "row"), "layout": _layout_words(model.layout)}
+    told = {
+        "file": f"{path}, {os.path.getsize(path):,} bytes, checksum matches",
+        "SHA-256": checksum_of(path),
+        "written by": stored.written_by,
+        "method": stored.estimator,
+        "columns": f"{estimator.n_features_in_}: {shortened(stored.names or ['no names'], most=12)}",
+        **learnt,
+        "parameters": "",
+        **{f"  {name}": repr(value) for name, value in sorted(estimator.get_params(deep=False).items())},
+    }
+    return [printable(f"{name:{20 if name.startswith(' ') else 13}}{value}".rstrip()) for name, value in told.items()]
+
+
+def _layout_words(layout: Any) -> str:
+    if layout.grid is not None:
+        return f"images of {'x'.join(map(str, layout.grid))}"
+    if layout.groups is not None:
+        return f"{counted(len(set(layout.groups.tolist())), 'group')} of columns"
+    in_order = layout.order.tolist() == list(range(layout.n_features))
+    return "the columns in their order" if in_order else "columns that are alike side by side"

@@ -1,142 +1,142 @@
-"""Options that several commands share, as dataclasses whose fields are the options.
+"""The commands and their options; nothing heavy is imported here."""
 
-A command takes such a dataclass as one argument; `expanded` shows typer its fields instead. Nothing heavy is imported
-here.
-"""
-
-import functools
-import inspect
+import argparse
+import difflib
 import tomllib
-from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields, is_dataclass
-from typing import Annotated, Any
-
-import typer
+from collections.abc import Iterable
+from typing import Any, NoReturn
 
 from treemend.exceptions import ParameterError
 
-__all__ = ["CleanRows", "FitOptions", "Rate", "SuspectOptions", "SuspectRows", "expanded", "parse_layout"]
+Options = argparse.Namespace
 
-_FILES = "CSV, TSV, Parquet, Feather, NPY or NPZ by ending; a folder of Parquet files; - for CSV on standard input."
+COMMANDS = {
+    "fit": "Learn what clean rows look like, and write a model file.",
+    "mend": "Repair rows: with a model, with clean rows, or with neither (the table is then its own reference).",
+    "check": "Test whether rows hold more corruption than clean rows do; nothing is repaired.",
+    "inspect": "Print what a model file holds.",
+    "demo": "Repair occluded digits, and draw them.",
+    "compile": "Compile everything that is compiled at first use, for images and installers.",
+}
+_EXIT_CODES = """Exit codes: 0 done (check: no more than clean files hold); 1 check found more; 2 wrong command line or
+parameter; 3 unusable input; 4 unusable model; 5 output cannot be written; 6 stopped, since the reference does not cover
+the rows; 70 internal error; 129, 130, 143 hung up, interrupted, terminated; 141 the reader of standard output has gone.
+"""
+_FILES = "CSV, TSV, Parquet, Feather, NPY or NPZ by ending; a folder of Parquet files; - for CSV on standard input"
+_LAYOUTS = "auto, sequence, correlated, a shape such as 16x16 or 16x16x3, or a TOML file of groups, name = [columns]"
+_ALL, _SUSPECT = ("fit", "mend", "check"), ("mend", "check")
+# Commands, names, value and help of each option; one without a value is a flag.
+_OPTIONS = (
+    (("fit",), "-o --output", "MODEL", "the model file to write"),
+    (("mend",), "-o --output", "OUT", "where repaired rows go; - for standard output; a folder if the rows are one"),
+    (_SUSPECT, "-m --model", "MODEL", "a model that fit wrote"),
+    (_SUSPECT, "--clean", "FILE", "learn from these clean rows; may be repeated"),
+    (_ALL, "-r --false-alarm-rate", "RATE", "share of clean rows that may be declared [0.05]"),
+    (_SUSPECT, "--fdr", "SHARE", "instead of a rate: about this share of the declared rows may be clean"),
+    (("check",), "--fail-above", "SHARE", "fail if a larger share of the rows is corrupted or unusual"),
+    (_SUSPECT, "--report", "HTML", "write a page that shows what was found, and why"),
+    (_SUSPECT, "--findings", "FILE", "write a table with a line for each run of cells"),
+    (("mend",), "--mask", "FILE", "write which cells were found corrupted"),
+    (_SUSPECT, "--json", "FILE", "write what was found as JSON"),
+    (("mend",), "--dask", "ADDRESS", "mend a folder on a Dask cluster: tcp://HOST:PORT, or local for workers here"),
+    (_ALL, "-c --columns", "NAME", "columns to look at, by name or pattern; may be repeated"),
+    (_ALL, "-p --passthrough", "NAME", "columns to leave alone, by name or pattern; may be repeated"),
+    (_ALL, "--layout", "LAYOUT", f"which cells are neighbours: {_LAYOUTS} [auto]"),
+    (_ALL, "--contaminated", "", "some of the clean rows may be corrupted"),
+    (_ALL, "--imputation", "mean|mode|draw", "what fills a corrupted or missing cell [mean]"),
+    (_ALL, "--seed", "N", "seed of all random choices [0]"),
+    (_ALL, "--reference-rows", "N", "learn from N random rows [100,000 clean rows, 5,000 of the table itself]"),
+    (_ALL, "--delimiter", "CHAR", "between the cells of text files, read and written; also tab, space"),
+    (_ALL, "--decimal", "CHAR", "decimal point of text files, . or ,"),
+    (_ALL, "--thousands", "CHAR", "between groups of three digits in text files, . or ,"),
+    (_ALL, "--missing", "CODE", "what stands for a missing value, such as -999; may be repeated"),
+    (_ALL, "--no-header", "", "text files have no line of column names"),
+    (_ALL, "--array", "NAME", "which array of NPZ files"),
+    (_ALL, "-j --n-jobs", "N", "number of threads; -1 for all cores"),
+    (_ALL, "-f --force", "", "replace files; write even if the reference does not cover the rows, or most change"),
+    (_ALL, "-q --quiet", "", "print nothing but errors"),
+)
+_CHARACTERS = {"\\t": "\t", "tab": "\t", "space": " "}
+_TYPES = {"RATE": float, "SHARE": float, "N": int, "CHAR": lambda text: _CHARACTERS.get(text, text)}
 
-SuspectRows = Annotated[list[str], typer.Argument(metavar="SUSPECT", help=f"Rows to look at. {_FILES}")]
-CleanRows = Annotated[list[str], typer.Argument(metavar="CLEAN", help=f"Clean rows. {_FILES}")]
-Rate = Annotated[
-    float | None,
-    typer.Option("--false-alarm-rate", "-r", metavar="RATE", help="Share of clean rows that may be declared [0.05]."),
-]
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise ParameterError(f"{message[0].upper()}{message[1:].rstrip('.')}. See {self.prog} --help.")
 
 
-def _character(value: str | None) -> str | None:
-    return {"\\t": "\t", "tab": "\t", "space": " "}.get(value or "", value)
-
-
-@dataclass(frozen=True)
-class FitOptions:
-    """How clean rows are read and learnt from."""
-
-    false_alarm_rate: Rate = None
-    layout: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LAYOUT",
-            help="Which cells are neighbours: sequence, correlated, auto, the shape of images such as 16x16 or "
-            "16x16x3, or a TOML file of groups, name = [columns] [auto].",
-        ),
-    ] = None
-    contaminated: Annotated[bool, typer.Option("--contaminated", help="Some of the clean rows may be corrupted.")] = (
-        False
+def overview() -> str:
+    """Return the help that lists the commands."""
+    parser = _Parser(
+        usage="treemend COMMAND ...",
+        description="Find what was overwritten in rows of numbers, and put back what most likely stood there. "
+        "treemend COMMAND --help lists the options of a command; treemend --version prints the version.",
+        epilog=_EXIT_CODES,
+        add_help=False,
     )
-    imputation: Annotated[
-        str | None, typer.Option(metavar="mean|mode|draw", help="What fills a corrupted or missing cell [mean].")
-    ] = None
-    seed: Annotated[int | None, typer.Option(metavar="N", help="Seed of all random choices [0].")] = None
-    reference_rows: Annotated[
-        int | None,
-        typer.Option(
-            min=5,
-            metavar="N",
-            help="Learn from a random N of the reference rows [100,000 clean rows, 5,000 of a table itself].",
-        ),
-    ] = None
-    columns: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--columns", "-c", metavar="NAME", help="Columns to look at, by name or pattern; may be repeated."
-        ),
-    ] = None
-    passthrough: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--passthrough", "-p", metavar="NAME", help="Columns to leave alone, by name or pattern; may be repeated."
-        ),
-    ] = None
-    delimiter: Annotated[
-        str | None,
-        typer.Option(metavar="CHAR", callback=_character, help="Between the cells of text files, read and written."),
-    ] = None
-    decimal: Annotated[str | None, typer.Option(metavar="CHAR", help="Decimal point of text files, . or ,.")] = None
-    thousands: Annotated[
-        str | None,
-        typer.Option(metavar="CHAR", callback=_character, help="Between groups of three digits in text files."),
-    ] = None
-    missing: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--missing", metavar="CODE", help="What stands for a missing value, such as -999; may be repeated."
-        ),
-    ] = None
-    no_header: Annotated[bool, typer.Option("--no-header", help="Text files have no line of column names.")] = False
-    array: Annotated[str | None, typer.Option("--array", metavar="NAME", help="Which array of NPZ files.")] = None
-    n_jobs: Annotated[
-        int | None, typer.Option("--n-jobs", "-j", metavar="N", help="Number of threads; -1 for all cores.")
-    ] = None
-    force: Annotated[
-        bool,
-        typer.Option(
-            "--force",
-            "-f",
-            help="Replace existing files; write even if the reference does not cover the rows, or most of them change.",
-        ),
-    ] = False
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False
-
-    def parameters(self) -> dict[str, Any]:
-        """Return what was asked of the estimator, by the names of its parameters."""
-        given = {
-            "false_alarm_rate": self.false_alarm_rate,
-            "layout": None if self.layout is None else parse_layout(self.layout),
-            "contaminated": self.contaminated or None,
-            "imputation": self.imputation,
-            "random_state": self.seed,
-            "n_jobs": self.n_jobs,
-        }
-        return {name: value for name, value in given.items() if value is not None}
+    commands = parser.add_argument_group("commands")
+    for name, text in COMMANDS.items():
+        commands.add_argument(name, help=text)
+    return parser.format_help()
 
 
-@dataclass(frozen=True)
-class SuspectOptions(FitOptions):
-    """What suspect rows are compared with, which rows are declared, and where it is written what was found."""
+def parse(command: str, arguments: list[str]) -> Options:
+    """Return the options of a command; those that were not given are None or False."""
+    if command not in COMMANDS:
+        raise ParameterError(f"There is no command {command!r}{_meant(command, COMMANDS)}. See treemend --help.")
+    parser = _Parser(f"treemend {command}", description=COMMANDS[command], allow_abbrev=False)
+    parser.set_defaults(output=None, mask=None)
+    if command in _ALL:
+        name = "clean" if command == "fit" else "suspect"
+        parser.usage = f"treemend {command} {name.upper()}... {'-o OUTPUT ' * (command != 'check')}[options]"
+        parser.add_argument("paths", nargs="+", metavar=name.upper(), help=f"{name} rows: {_FILES}")
+    elif command == "inspect":
+        parser.add_argument("model", metavar="MODEL", help="a model that fit wrote")
+    elif command == "demo":
+        parser.add_argument("-o", "--output", metavar="PNG", default="demo.png", help="the picture [demo.png]")
+        parser.add_argument("-r", "--false-alarm-rate", metavar="RATE", type=float, default=0.05, help="[0.05]")
+    if command == "check":
+        parser.epilog = (
+            "The exit code is 1 if more rows are corrupted, or more are unusual, than in 99 of 100 clean files of this "
+            "size, given the false-alarm rate and the size of the reference; or if the reference does not cover the "
+            "rows. With --fail-above SHARE: if more than this share of the rows is corrupted or unusual. With --fdr "
+            "SHARE alone: if any row is corrupted at this false discovery rate."
+        )
+    for commands, names, value, text in _OPTIONS:
+        if command in commands:
+            how: dict[str, Any] = {"action": "store_true"}
+            if value:
+                how = {"metavar": value, "type": _TYPES.get(value, str), "required": names.endswith("--output")}
+                how["action"] = "append" if text.endswith("may be repeated") else "store"
+            parser.add_argument(*names.split(), help=text, **how)
+    options, unknown = parser.parse_known_intermixed_args(arguments)
+    if unknown:
+        hint = _meant(unknown[0].split("=")[0], parser._option_string_actions)
+        raise ParameterError(f"There is no option {unknown[0]!r}{hint}. See {parser.prog} --help.")
+    return options
 
-    model: Annotated[str | None, typer.Option("--model", "-m", metavar="MODEL", help="A model that fit wrote.")] = None
-    clean: Annotated[
-        list[str] | None, typer.Option("--clean", metavar="FILE", help="Learn from these clean rows; may be repeated.")
-    ] = None
-    fdr: Annotated[
-        float | None,
-        typer.Option(
-            "--fdr",
-            metavar="SHARE",
-            help="Declare rows at this false discovery rate instead: of the declared rows, about this share is clean.",
-        ),
-    ] = None
-    findings: Annotated[
-        str | None, typer.Option("--findings", metavar="FILE", help="Write a table with a line for each run of cells.")
-    ] = None
-    report: Annotated[
-        str | None, typer.Option("--report", metavar="HTML", help="Write a page that shows what was found, and why.")
-    ] = None
-    json: Annotated[str | None, typer.Option("--json", metavar="FILE", help="Write what was found as JSON.")] = None
+
+def _meant(word: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(word, known, 1)
+    return f"; the nearest is {close[0]}" if close else ""
+
+
+def changed(options: Options, **new: Any) -> Options:
+    """Return the same options but for some."""
+    return Options(**vars(options) | new)
+
+
+def parameters(options: Options) -> dict[str, Any]:
+    """Return what was asked of the estimator, by the names of its parameters."""
+    given = {
+        "false_alarm_rate": options.false_alarm_rate,
+        "layout": None if options.layout is None else parse_layout(options.layout),
+        "contaminated": options.contaminated or None,
+        "imputation": options.imputation,
+        "random_state": options.seed,
+        "n_jobs": options.n_jobs,
+    }
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def parse_layout(text: str) -> Any:
@@ -153,10 +153,7 @@ def parse_layout(text: str) -> Any:
     if len(sides) in (2, 3) and all(side.isascii() and side.isdigit() for side in sides):
         return tuple(int(side) for side in sides)
     if not text.lower().endswith(".toml"):
-        raise ParameterError(
-            f"--layout must be auto, sequence, correlated, a shape such as 16x16 or 16x16x3, or a TOML file of groups; "
-            f"got {text!r}."
-        )
+        raise ParameterError(f"--layout must be one of {_LAYOUTS}; got {text!r}.")
     try:
         with open(text, "rb") as file:
             groups = tomllib.load(file)
@@ -165,29 +162,3 @@ def parse_layout(text: str) -> Any:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ParameterError(f"{text} is not a TOML file: {error}. Correct it.") from None
     return groups.get("groups", groups)
-
-
-def expanded(command: Callable[..., None]) -> Callable[..., None]:
-    """Let typer see the fields of dataclasses in the place of the arguments that take these."""
-    taken: dict[str, Any] = {
-        name: kind for name, kind in inspect.get_annotations(command).items() if is_dataclass(kind)
-    }
-    shown: dict[str, inspect.Parameter] = {}
-    for name, parameter in inspect.signature(command).parameters.items():
-        if name not in taken:
-            shown[name] = parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-            continue
-        for option in fields(taken[name]):
-            default = inspect.Parameter.empty if option.default is MISSING else option.default
-            kind = inspect.Parameter.KEYWORD_ONLY
-            shown[option.name] = inspect.Parameter(option.name, kind, default=default, annotation=option.type)
-
-    @functools.wraps(command)
-    def run(**given: Any) -> None:
-        for name, kind in taken.items():
-            given[name] = kind(**{option.name: given.pop(option.name) for option in fields(kind)})
-        command(**given)
-
-    run.__annotations__ = {name: parameter.annotation for name, parameter in shown.items()} | {"return": None}
-    vars(run)["__signature__"] = inspect.Signature(list(shown.values()))
-    return run

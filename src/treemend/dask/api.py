@@ -1,5 +1,9 @@
-"""`mend`, `score_samples` and `fit` for Dask collections."""
+"""`mend`, `score_samples` and `fit` for Dask collections.
 
+The number of tasks is proportional to the number of chunks, whatever their sizes, which need not be known.
+"""
+
+import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,18 +11,16 @@ from functools import partial
 from typing import Any
 
 import dask
+import dask.array as da
 import numpy as np
 from dask.base import tokenize
 
 from treemend.dask.chunks import Estimator, ModelFile, apply_to_chunk, loaded, mend_table, score_table, take_rows
-from treemend.dask.collections import ArrayChunks, FrameChunks, chunks_of
 from treemend.exceptions import InputError, ParameterError
 from treemend.mender import Mender
 from treemend.model_file import encode
 from treemend.sampling import sample_rows
 from treemend.tcs import TCS
-
-__all__ = ["DaskResult", "fit", "mend", "model_key", "score_samples"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,11 +95,7 @@ def mend(
     >>> mended.corrupted.compute()
     array([False,  True, False, False, False, False])
     """
-    rows = chunks_of(collection)
-    mapped, empty = _mapped(rows, model, partial(mend_table, rate=false_alarm_rate))
-    return DaskResult(
-        **{name: None if like is None else rows.table(mapped, name, like) for name, like in empty.items()}
-    )
+    return DaskResult(**_mapped(collection, model, partial(mend_table, rate=false_alarm_rate)))
 
 
 def score_samples(collection: Any, model: Estimator | str | os.PathLike[str]) -> Any:
@@ -115,9 +113,7 @@ def score_samples(collection: Any, model: Estimator | str | os.PathLike[str]) ->
     Dask array, or Dask series named "score"
         One score a row.
     """
-    rows = chunks_of(collection)
-    mapped, empty = _mapped(rows, model, score_table)
-    return rows.table(mapped, "score", empty["score"])
+    return _mapped(collection, model, score_table)["score"]
 
 
 def fit(collection: Any, *, n_rows: int = 100_000, **parameters: Any) -> Mender:
@@ -145,7 +141,7 @@ def fit(collection: Any, *, n_rows: int = 100_000, **parameters: Any) -> Mender:
     `dask.persist` the collection to avoid it.
     """
     mender = Mender(**parameters)
-    parts = chunks_of(collection).parts()
+    parts = np.ravel(np.array(_in_rows(collection).to_delayed(), dtype=object)).tolist()
     lengths = dask.compute(*(dask.delayed(len)(part) for part in parts))
     if sum(lengths) == 0:
         raise InputError("The reference has no rows. Give a collection with rows.")
@@ -153,14 +149,14 @@ def fit(collection: Any, *, n_rows: int = 100_000, **parameters: Any) -> Mender:
     chosen = sample_rows(sum(lengths), n_rows, seed if isinstance(seed, int) else 0)
     firsts = np.concatenate(([0], np.cumsum(lengths)))
     bounds = np.searchsorted(chosen, firsts)
-    taken = [
-        dask.delayed(take_rows)(
-            part, chosen[bounds[number] : bounds[number + 1]] - firsts[number], mender.passthrough, number
+    places = [chosen[bounds[number] : bounds[number + 1]] - firsts[number] for number in range(len(parts))]
+    pieces = dask.compute(
+        *(
+            dask.delayed(take_rows)(part, places[number], mender.passthrough, number)
+            for number, part in enumerate(parts)
+            if lengths[number]
         )
-        for number, part in enumerate(parts)
-        if lengths[number]
-    ]
-    pieces = dask.compute(*taken)
+    )
     if isinstance(pieces[0], np.ndarray):
         return mender.fit(np.concatenate(pieces))
     import pandas as pd
@@ -183,23 +179,58 @@ def model_key(model: Estimator | ModelFile) -> Any:
     return dask.delayed(model, name=f"treemend-model-{token}", traverse=False)
 
 
-def _mapped(
-    rows: ArrayChunks | FrameChunks, model: Any, function: Callable[[Estimator, Any], dict[str, Any]]
-) -> tuple[Any, dict[str, Any]]:
-    """Apply a function to every chunk; return the mapped collection, and its tables without rows.
+def _in_rows(collection: Any) -> Any:
+    """Return a data frame, or an array whose chunks hold complete rows."""
+    kind = f"{type(collection).__module__}.{type(collection).__name__}"
+    if kind.startswith("dask.dataframe") and kind.endswith(".DataFrame"):
+        return collection
+    if not isinstance(collection, da.Array):
+        raise InputError(
+            f"The rows must be a Dask array or a Dask data frame, got {kind}. For tables in memory, call Mender.mend."
+        )
+    if collection.ndim != 2 or math.isnan(collection.shape[1]):
+        raise InputError(
+            f"The array must have two dimensions, rows x columns, and a known number of columns, got shape "
+            f"{collection.shape}. Reshape it, or call compute_chunk_sizes."
+        )
+    return collection if collection.numblocks[1] == 1 else collection.rechunk({1: -1})
+
+
+def _mapped(collection: Any, model: Any, function: Callable[[Estimator, Any], dict[str, Any]]) -> dict[str, Any]:
+    """Apply a function to every chunk, which returns a dict of tables; return these as collections.
 
     Example rows tell the types of all tables, and foreign columns are refused before anything is sent.
     """
+    rows = _in_rows(collection)
+    is_array = isinstance(rows, da.Array)
     sent = ModelFile.at(model) if isinstance(model, str | os.PathLike) else model
     if not isinstance(sent, Mender | TCS | ModelFile):
         raise ParameterError(
             f"model must be a fitted Mender or TCS, or the path of a model file, got {type(model).__name__}."
         )
-    example = function(loaded(sent), rows.example())
+    example = function(loaded(sent), np.ones((1, rows.shape[1]), rows.dtype) if is_array else rows._meta_nonempty)
     empty: dict[str, Any] = {name: None if table is None else table[:0] for name, table in example.items()}
-    if isinstance(rows, FrameChunks) and "repaired" in empty:
+    if not is_array and "repaired" in empty:
         # Dividing turns columns of integers into floats, whatever their kind.
         floats = {name: (empty["repaired"][name] / 1).dtype for name in empty["mask"].columns}
         empty["repaired"] = empty["repaired"].astype(floats)
-    shared = dask.delayed(empty, pure=True, traverse=False)
-    return rows.map(apply_to_chunk, function, model_key(sent), shared), empty
+    shared = (function, model_key(sent), dask.delayed(empty, pure=True, traverse=False))
+    if is_array:
+        mapped = da.map_blocks(apply_to_chunk, rows, *shared, dtype=object, meta=np.empty((0, 0), dtype=object))
+    else:
+        # Dask has no type for dicts of tables: the type of the rows stands for it.
+        mapped = rows.map_partitions(apply_to_chunk, *shared, meta=rows._meta, enforce_metadata=False)
+    return {name: None if like is None else _taken(mapped, name, like) for name, like in empty.items()}
+
+
+def _taken(mapped: Any, name: str, like: Any) -> Any:
+    """Take one table out of what was mapped; ``like`` is the same for a chunk without rows."""
+    if not isinstance(mapped, da.Array):
+        return mapped.map_partitions(_item, name, meta=like, enforce_metadata=False)
+    axes = "ij"[: like.ndim]
+    return da.blockwise(_item, axes, mapped, "ij", name, None, dtype=like.dtype, meta=like, concatenate=False)
+
+
+def _item(mapped: Any, name: str) -> Any:
+    """Return one table of a chunk; Dask gives a list of chunks where a dimension is dropped, here always of one."""
+    return (mapped[0] if isinstance(mapped, list) else mapped)[name]

@@ -24,8 +24,6 @@ from treemend.mender import Mender
 from treemend.model_file import checksum_of
 from treemend.tcs import TCS
 
-__all__ = ["Estimator", "ModelFile", "apply_to_chunk", "loaded", "mend_table", "score_table", "take_rows"]
-
 Estimator = Mender | TCS
 _LOADING = threading.Lock()
 
@@ -47,12 +45,10 @@ class ModelFile:
             raise ModelFileError(f"{path} cannot be read: {error.strerror}. Give a file that save wrote.") from None
 
 
-def loaded(model: "Estimator | ModelFile") -> Estimator:
+def loaded(model: Estimator | ModelFile) -> Estimator:
     """Return the estimator; a file is loaded once in each process, and by one thread."""
-    if not isinstance(model, ModelFile):
-        return model
     with _LOADING:
-        return _load(model)
+        return _load(model) if isinstance(model, ModelFile) else model
 
 
 @lru_cache(maxsize=2)
@@ -62,19 +58,12 @@ def _load(model: ModelFile) -> Estimator:
             f"{socket.gethostname()} has treemend {treemend.__version__}, and the model was sent by treemend "
             f"{model.version}. Install the same version on all workers."
         )
-    _check_file(model)
-    estimator = treemend.load(model.path)
-    # Again, since the file may have been replaced meanwhile.
-    _check_file(model)
-    return estimator
-
-
-def _check_file(model: ModelFile) -> None:
     if not os.path.isfile(model.path) or checksum_of(model.path) != model.checksum:
         raise ModelFileError(
             f"{model.path} is missing or another file on {socket.gethostname()}. Workers must see the model under the "
             "same path, unchanged as long as they use it."
         )
+    return treemend.load(model.path)
 
 
 def apply_to_chunk(

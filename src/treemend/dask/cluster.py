@@ -12,8 +12,6 @@ from contextlib import contextmanager
 import dask
 from distributed import Client, LocalCluster
 
-__all__ = ["local_client"]
-
 _LITTLE_UPKEEP = {
     "distributed.worker.profile.enabled": False,
     "distributed.admin.tick.interval": "1s",
@@ -23,17 +21,7 @@ _LITTLE_UPKEEP = {
 
 @contextmanager
 def local_client(n_workers: int) -> Iterator[Client]:
-    """Start worker processes of one thread each, and stop them in the end.
-
-    Parameters
-    ----------
-    n_workers : int
-
-    Yields
-    ------
-    Client
-        Not the default one of this process.
-    """
+    """Start worker processes of one thread each, and stop them in the end; the client is not the default one."""
     with (
         dask.config.set(_LITTLE_UPKEEP),
         LocalCluster(

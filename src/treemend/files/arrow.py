@@ -1,32 +1,102 @@
-"""Parquet and Feather (Arrow IPC): batches of pyarrow, and files that keep columns, types and metadata.
+"""Batches of rows; Parquet, Feather (Arrow IPC), NPY and NPZ files, which keep columns, types and metadata.
 
-A column of integers or booleans keeps its type: what is put into it is rounded to the nearest value that the type
-holds, since the rows before may have been written already.
+In Parquet and Feather a column of integers or booleans keeps its type: what is put into it is rounded to the nearest
+value that the type holds, since the rows before may have been written already. An array has one type for all its
+columns: floats keep theirs, all else becomes float64. NPZ files are held in memory. Pickled objects are never read.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
 from itertools import chain, islice
 from typing import Any, BinaryIO
+from zipfile import BadZipFile
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.lib import format as npy
 from numpy.typing import NDArray
 from pyarrow import ipc, parquet
 
 from treemend.exceptions import InputError
-from treemend.files.batch import Batch, Source, batch_length
-from treemend.files.recognition import sample_length
-from treemend.tables import check_exact_integers
+from treemend.files.lines import Lines
+from treemend.files.recognition import is_numeric, sample_length
+from treemend.tables import LARGEST_EXACT, check_exact_integers, listed, shortened
 
-__all__ = ["ArrowFile", "ArrowWriter"]
-
+CELLS_IN_BATCH = 1_000_000
 _READ_AHEAD = 2**17
 
 
-class ArrowFile(Source):
-    """A Parquet or Feather file."""
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Some rows of a table: the chosen columns as numbers, and all columns as they stood in the file.
+
+    ``values`` are NaN where a value is missing; ``columns`` are the positions of the chosen columns; ``place`` tells
+    file and line, or file and row, of a row of the batch; ``done`` is the share of the table that has been read. Either
+    ``lines``, of a text file, or ``native``, a pyarrow.Table, are all columns of the rows as they stood. ``integers``
+    are the positions of columns that hold integers.
+    """
+
+    values: NDArray[np.float64]
+    columns: tuple[int, ...]
+    place: Callable[[int], str]
+    done: float
+    lines: Lines | None = None
+    native: Any = None
+    integers: frozenset[int] = frozenset()
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @cached_property
+    def table(self) -> Any:
+        """All columns as a pyarrow.Table; those of text files are texts."""
+        return self.native if self.lines is None else self.lines.table()
+
+    def cells(self, rows: NDArray[np.int64], columns: tuple[int, ...]) -> Any:
+        """Return cells of some rows as they stood, such as ids where something was found, as a pyarrow.Table."""
+        table = self.native.select(list(columns)) if self.lines is None else self.lines.table(columns)
+        return table.take(pa.array(rows, pa.int64()))
+
+    def replaced(self, filled: NDArray[np.float64], mask: NDArray[np.bool_], *, keep_integers: bool) -> Any:
+        """Return all columns as a pyarrow.Table, with ``filled`` where ``mask`` says so.
+
+        Integers and booleans that are put in are rounded, or else their columns become float64. Chosen columns of text
+        become float64.
+        """
+        columns, fields = self.table.columns, list(self.table.schema)
+        for column, new, cells, values in zip(self.columns, filled.T, mask.T, self.values.T, strict=True):
+            if is_numeric(fields[column].type):
+                columns[column] = _replaced(columns[column].combine_chunks(), new, cells, keep_integers)
+            else:
+                columns[column] = pa.array(np.where(cells, new, values))
+            fields[column] = fields[column].with_type(columns[column].type)
+        return pa.Table.from_arrays(columns, schema=pa.schema(fields, self.table.schema.metadata))
+
+
+def _replaced(column: Any, filled: NDArray[np.float64], mask: NDArray[np.bool_], keep_integers: bool) -> Any:
+    new = np.where(mask, filled, 0)
+    if not pa.types.is_floating(column.type):
+        is_boolean = pa.types.is_boolean(column.type)
+        if keep_integers:
+            limits = None if is_boolean else np.iinfo(column.type.to_pandas_dtype())
+            low, high = (0, 1) if limits is None else (limits.min, limits.max)
+            new = np.rint(new).clip(max(low, -LARGEST_EXACT), min(high, LARGEST_EXACT))
+        else:
+            column = (column.cast(pa.uint8()) if is_boolean else column).cast(pa.float64())
+    new = new.astype(column.type.to_pandas_dtype())
+    if pa.types.is_float16(column.type):
+        # Not all versions of pyarrow compute with them.
+        return pa.array(np.where(mask, new, column.to_numpy(zero_copy_only=False)))
+    return pc.if_else(pa.array(mask), pa.array(new), column)
+
+
+class ArrowFile:
+    """A Parquet or Feather file; ``named``, ``notes`` and ``numbers`` are as those of `CsvFile`."""
+
+    named, notes, numbers = True, (), None
 
     def __init__(self, path: str, family: str) -> None:
         self.label, self._family = path, family
@@ -44,7 +114,7 @@ class ArrowFile(Source):
 
     def batches(self, columns: tuple[int, ...]) -> Iterator[Batch]:
         """Read the rows from the first to the last."""
-        tables = self._tables(batch_length(len(self.names)), range(self._n_groups))
+        tables = self._tables(max(1, CELLS_IN_BATCH // len(self.names)), range(self._n_groups))
         first = 0
         for done, table in chain([next(tables, (1.0, self._schema.empty_table()))], tables):
             values = np.empty((len(table), len(columns)))
@@ -54,21 +124,28 @@ class ArrowFile(Source):
                     what = f"{self.label}, column {self.names[column]!r}"
                     check_exact_integers(given.drop_null().to_numpy(), what, "Keep it out with --passthrough")
                 values[:, position] = given.to_numpy()
-            yield Batch(values, columns, partial(self.place, first), done, native=table)
+            yield Batch(values, columns, partial(self._place, first), done, native=table)
             first += len(table)
+
+    def _place(self, first: int, row: int) -> str:
+        return f"{self.label}, row {first + row}"
 
     @contextmanager
     def _opened(self) -> Iterator[Any]:
         try:
             with open(self.label, "rb") as file:
-                # A buffer for each column instead of whole column chunks: a row group may be as large as the file.
-                options = {"buffer_size": _READ_AHEAD, "pre_buffer": False}
-                yield ipc.open_file(file) if self._family == "feather" else parquet.ParquetFile(file, **options)
-        except (pa.ArrowException, OSError) as error:
-            problem = _first_line(error)
-            raise InputError(
-                f"{self.label} cannot be read as {self._family}, or is damaged: {problem}. Get the file anew."
-            ) from None
+                if self._family == "feather":
+                    yield ipc.open_file(file)
+                elif self._family == "parquet":
+                    # A buffer for each column instead of whole column chunks: a row group may be as large as the file.
+                    yield parquet.ParquetFile(file, buffer_size=_READ_AHEAD, pre_buffer=False)
+                else:
+                    yield np.load(self.label, mmap_mode="r", allow_pickle=False)
+        except InputError:
+            raise
+        except (pa.ArrowException, OSError, ValueError, BadZipFile) as error:
+            problem = f"{self.label} cannot be read as {self._family}, or is damaged or truncated: {_first_line(error)}"
+            raise InputError(f"{problem}. Get the file anew.") from None
 
     def _tables(self, length: int, groups: Sequence[int]) -> Iterator[tuple[float, Any]]:
         """Read groups of rows, so many rows at a time; tell which share of the file has been read."""
@@ -83,6 +160,47 @@ class ArrowFile(Source):
                 table = pa.Table.from_batches([reader.get_batch(group)])
                 for begin in range(0, len(table), length):
                     yield (group + 1) / self._n_groups, table.slice(begin, length)
+
+
+class NpyFile(ArrowFile):
+    """An NPY file, or one array of an NPZ file: a two-dimensional array of numbers."""
+
+    named = False
+
+    def __init__(self, path: str, family: str, array: str | None) -> None:
+        self.label, self._family = path, family
+        with self._opened() as found:
+            if family == "npz":
+                array = found.files[0] if array is None and len(found.files) == 1 else array
+                if array not in found.files:
+                    problem = "has several arrays" if array is None else f"has no array {array!r}"
+                    raise InputError(f"{path} {problem}. Choose one with --array: {shortened(found.files)}.")
+            rows = np.asarray(found[array]) if family == "npz" else found
+        if rows.ndim != 2 or rows.shape[1] == 0:
+            raise InputError(f"{path} has shape {rows.shape}, and rows x columns is needed. Reshape the array first.")
+        if rows.dtype.kind not in "biuf" or rows.dtype.itemsize > 8:
+            raise InputError(f"{path} holds {rows.dtype}, not numbers of at most 64 bits. Convert it first.")
+        self._rows, self._n_groups = rows, 1
+        self.names = tuple(map(str, range(rows.shape[1])))
+        self._schema = self._table(rows[:0]).schema
+
+    def sample(self) -> Any:
+        """Return the first rows and the last ones."""
+        length = sample_length(len(self.names))
+        return self._table(np.concatenate([self._rows[:length], self._rows[length:][-length:]]))
+
+    def _tables(self, length: int, groups: Sequence[int]) -> Iterator[tuple[float, Any]]:
+        del groups
+        for begin in range(0, len(self._rows), length):
+            yield min(1.0, (begin + length) / len(self._rows)), self._table(self._rows[begin : begin + length])
+
+    def _table(self, rows: NDArray[Any]) -> Any:
+        columns = np.asfortranarray(rows.astype(rows.dtype.newbyteorder("="), copy=False)).T
+        return pa.Table.from_arrays([pa.array(column) for column in columns], list(self.names))
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
 
 
 class ArrowWriter:
@@ -117,5 +235,54 @@ class ArrowWriter:
         self._writer.close()
 
 
-def _first_line(error: BaseException) -> str:
-    return str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
+class NpyWriter:
+    """An NPY file being written, whose header gets the number of rows at the end; or an NPZ file, written then."""
+
+    def __init__(self, file: BinaryIO, family: str) -> None:
+        self._file, self._family, self._shape = file, family, (0, 0)
+        self._dtype: Any = None
+        self._held: list[NDArray[Any]] = []
+
+    def write(self, batch: Batch, filled: NDArray[np.float64], mask: NDArray[np.bool_]) -> None:
+        """Write the rows; columns of a text file that hold only numbers are numbers."""
+        table = batch.replaced(filled, mask, keep_integers=False)
+        if batch.lines is not None:
+            texts = batch.lines.table(as_text=True)
+            for column in set(range(texts.num_columns)) - set(batch.columns):
+                numbers, wrong = batch.lines.numbers.numbers(texts.column(column).combine_chunks())
+                if not wrong.any():
+                    table = table.set_column(column, texts.column_names[column], pa.array(numbers))
+        self.write_table(table)
+
+    def write_table(self, table: Any) -> None:
+        """Write a pyarrow.Table of numbers."""
+        other = [field.name for field in table.schema if not is_numeric(field.type)]
+        if other:
+            problem = f"A table with columns that are not numbers ({listed(other)}) cannot become an array"
+            raise InputError(f"{problem}. Write CSV or Parquet.")
+        columns = [column.to_numpy() for column in table.columns]
+        for name, column in zip(table.column_names, columns, strict=True):
+            check_exact_integers(column, f"Column {name!r}", "Write CSV or Parquet")
+        rows = np.column_stack(columns)
+        if self._family == "npz":
+            self._held.append(rows)
+            return
+        if self._dtype is None:
+            self._dtype = rows.dtype
+            self._write_header()
+        self._file.write(np.ascontiguousarray(rows, dtype=self._dtype).data)
+        self._shape = (self._shape[0] + len(rows), rows.shape[1])
+
+    def close(self) -> None:
+        """Write the header again, now with the number of rows; or an archive with one array, ``rows``."""
+        if self._family == "npz":
+            np.savez_compressed(self._file, rows=np.concatenate(self._held))
+            return
+        self._file.seek(0)
+        self._write_header()
+        self._file.seek(0, 2)
+
+    def _write_header(self) -> None:
+        # NumPy leaves space in the header for the number of rows to grow.
+        header = {"descr": npy.dtype_to_descr(self._dtype), "fortran_order": False, "shape": self._shape}
+        npy.write_array_header_1_0(self._file, header)

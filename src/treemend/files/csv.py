@@ -7,9 +7,8 @@ fewest digits that give the same bits again. Delimiter and number format are rec
 import os
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from functools import partial
-from itertools import chain, pairwise
+from itertools import pairwise
 from lzma import LZMAError
 from typing import Any, BinaryIO
 
@@ -19,8 +18,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from treemend.exceptions import InputError
-from treemend.files.batch import Batch, Source
-from treemend.files.formats import Format, ReadOptions, compressed, decompressed
+from treemend.files.arrow import Batch
+from treemend.files.formats import COMPRESSIONS, Format, ReadOptions
 from treemend.files.lines import (
     MISSING_WORDS,
     Lines,
@@ -29,15 +28,11 @@ from treemend.files.lines import (
     line_ends,
     number_format,
     number_text,
-    quoted,
-    raw_cells,
     record_starts,
-    unquoted,
+    texts_of,
 )
 from treemend.files.recognition import sample_length
 from treemend.tables import listed
-
-__all__ = ["CsvFile", "CsvWriter"]
 
 BLOCK_BYTES = 2**22
 _HEAD_BYTES = 2**20
@@ -48,24 +43,20 @@ _CELLS_TRIED = 10_000
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-class CsvFile(Source):
-    """A text file, or with ``once`` a stream that can be read only once.
+class CsvFile:
+    """A text file.
 
-    ``preamble`` is what comes before the first row: a byte-order mark, the header. ``usual_delimiter`` is that of the
-    ending.
+    Columns are called by their numbers where they are not ``named``; ``notes`` say what was recognised; ``numbers`` is
+    how numbers are written; ``preamble`` is what comes before the first row: a byte-order mark, the header;
+    ``usual_delimiter`` is that of the ending.
     """
 
-    numbers: NumberFormat
-
-    def __init__(
-        self, label: str, opened: Callable[[], BinaryIO], kind: Format, options: ReadOptions, *, once: bool = False
-    ) -> None:
-        self.label, self.usual_delimiter, self.named = label, kind.delimiter, options.header
+    def __init__(self, label: str, opened: Callable[[], BinaryIO], kind: Format, options: ReadOptions) -> None:
+        self.label, self.usual_delimiter, self.named = label, kind.delimiter, not options.no_header
         self._blocks = partial(_read_blocks, label, opened, kind.compression)
-        blocks = self._blocks(_HEAD_BYTES)
-        head, ended, done = b"", False, 0.0
+        head, ended, blocks = b"", False, self._blocks(_HEAD_BYTES)
         while not ended and head.count(b"\n") + head.count(b"\r") <= 3:
-            block, ended, done = next(blocks)
+            block, ended, _ = next(blocks)
             head += block
         if head.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in head[:1000]:
             raise InputError(f"{label} is not text in UTF-8. Save it as CSV in UTF-8.")
@@ -77,18 +68,15 @@ class CsvFile(Source):
             problem = "holds nothing but an open quote" if text.strip() else "is empty"
             raise InputError(f"{label} {problem}. Give a file with rows.")
         first = text[starts[0] : [*starts, end][1]]
-        cells = raw_cells(first.rstrip(b"\r\n"), self.delimiter.encode()) or []
-        if not options.header:
-            cells = [b"%d" % position for position in range(len(cells))]
-        names = [unquoted(cell).decode("utf-8", "replace") for cell in cells]
+        names = texts_of(first, self.delimiter)
+        if not self.named:
+            names = [str(position) for position in range(len(names))]
         # Columns without a name are called as by pandas.
         self.names = tuple(name if name.strip() else f"Unnamed: {position}" for position, name in enumerate(names))
-        begin += int(starts[0]) + (len(first) if options.header else 0)
-        self.preamble, rest = head[:begin], head[begin:]
-        self._stream = chain([(rest, ended, done)], blocks) if once else None
+        self.preamble = head[: begin + int(starts[0]) + (len(first) if self.named else 0)]
         self._first_line = 1 + len(line_ends(self.preamble))
         self.numbers = NumberFormat()
-        self._head, _ = self._split(rest, self._first_line, ended=ended)
+        self._head, _ = self._split(head[len(self.preamble) :], self._first_line, ended=ended)
         self.numbers = self._number_format(options)
         self.notes = self._recognised()
 
@@ -97,13 +85,13 @@ class CsvFile(Source):
         return self._head.head(sample_length(len(self.names))).table(as_text=True)
 
     def batches(self, columns: tuple[int, ...]) -> Iterator[Batch]:
-        """Read the rows from the first to the last; only once from a stream."""
+        """Read the rows from the first to the last."""
         rest, first_line, any_rows = b"", self._first_line, False
-        for block, ended, done in self._stream or self._blocks(BLOCK_BYTES, len(self.preamble)):
+        for block, ended, done in self._blocks(BLOCK_BYTES, len(self.preamble)):
             lines, rest = self._split(rest + block, first_line, ended=ended)
             if len(lines) or (ended and not any_rows):
                 any_rows = True
-                first_line += len(line_ends(lines.data))
+                first_line += len(lines.ends)
                 yield Batch(self._values(lines, columns), columns, lines.place, done, lines=lines)
 
     def _split(self, data: bytes, first_line: int, *, ended: bool) -> tuple[Lines, bytes]:
@@ -120,27 +108,25 @@ class CsvFile(Source):
         return lines, data[end:]
 
     def _values(self, lines: Lines, columns: tuple[int, ...]) -> NDArray[np.float64]:
-        if not self.numbers.thousands:
-            words = {form for word in self.numbers.missing for form in (word, word.upper(), word.title())}
-            plain = lines.floats(columns, sorted(words))
-            if plain is not None:
-                return plain
+        plain = lines.floats(columns)
+        if plain is not None:
+            return plain
         texts = lines.table(columns, as_text=True)
         values = np.empty((len(lines), len(columns)))
         wrong: list[tuple[int, int]] = []
         for position, column in enumerate(texts.columns):
             values[:, position], strange = self.numbers.numbers(column.combine_chunks())
             wrong += [(row, position) for row in np.flatnonzero(strange)[:1].tolist()]
-        if wrong:
-            row, position = min(wrong)
-            others = [texts.column_names[other] for _, other in wrong if other != position]
-            also = f"; nor are cells of {listed(others)}" if others else ""
-            text = texts.column(position)[row].as_py().strip()
-            raise InputError(
-                f"{lines.place(row)}, column {texts.column_names[position]!r}: {text[:40]!r} is not a number{also}. "
-                f"Correct it, give {self._option_for(text)}, or keep the column out with --passthrough."
-            )
-        return values
+        if not wrong:
+            return values
+        row, position = min(wrong)
+        others = [texts.column_names[other] for _, other in wrong if other != position]
+        also = f"; nor are cells of {listed(others)}" if others else ""
+        text = texts.column(position)[row].as_py().strip()
+        raise InputError(
+            f"{lines.place(row)}, column {texts.column_names[position]!r}: {text[:40]!r} is not a number{also}. "
+            f"Correct it, give {self._option_for(text)}, or keep the column out with --passthrough."
+        )
 
     def _option_for(self, text: str) -> str:
         written = number_format([text], self.delimiter)
@@ -174,17 +160,15 @@ class CsvFile(Source):
 def _read_blocks(
     label: str, opened: Callable[[], BinaryIO], compression: str, length: int, skip: int = 0
 ) -> Iterator[tuple[bytes, bool, float]]:
-    """Read blocks of bytes; tell whether one is the last, and the share of the file that has been read, if known."""
+    """Read blocks of bytes; tell whether one is the last, and the share of the file that has been read."""
     try:
-        with opened() as file, decompressed(file, compression) as content:
-            size, ended = 0, False
-            with suppress(OSError):
-                size = os.fstat(file.fileno()).st_size
+        with opened() as file, COMPRESSIONS[compression][0](file) as content:
+            size, ended = max(1, os.fstat(file.fileno()).st_size), False
             content.read(skip)
             while not ended:
                 block = content.read(length)
                 ended = len(block) < length
-                yield block, ended, 1.0 if ended else min(1.0, file.tell() / size) if size else 0.0
+                yield block, ended, 1.0 if ended else min(1.0, file.tell() / size)
     except (OSError, EOFError, LZMAError, zlib.error, pa.ArrowException) as error:
         raise InputError(f"{label} cannot be read or is damaged: {error}. Get the file anew.") from None
 
@@ -195,14 +179,13 @@ def _find_delimiter(text: bytes, ended: bool, usual: str) -> str:
     for candidate in dict.fromkeys([delimiter, *_DELIMITERS]):
         starts, end = record_starts(text, candidate, last=ended, blank_is_record=False)
         bounds = [*starts.tolist(), end][: _RECORDS_TRIED + 1]
-        lines = [text[begin:stop].rstrip(b"\r\n") for begin, stop in pairwise(bounds)]
-        records = [raw_cells(line, candidate.encode()) or [] for line in lines]
+        records = [texts_of(text[begin:stop], candidate) for begin, stop in pairwise(bounds)]
         fitting = [cells for cells in records if len(cells) == len(records[0])]
         if not fitting or len(fitting[0]) < 2 or len(fitting) < 0.9 * len(records):
             continue
-        texts = [unquoted(cell).decode("utf-8", "replace") for cells in fitting[1:] or fitting for cell in cells]
+        texts = [cell for cells in fitting[1:] or fitting for cell in cells]
         numbers = number_format(texts, candidate)
-        share = sum(numbers.is_number(text) or numbers.is_missing(text) for text in texts) / len(texts)
+        share = sum(numbers.is_number(text) or text.strip().lower() in numbers.missing for text in texts) / len(texts)
         if share > best:
             best, delimiter = share, candidate
     return delimiter
@@ -212,63 +195,61 @@ class CsvWriter:
     """A text file being written; names of columns come first, or the bytes that are given as a header."""
 
     def __init__(self, file: BinaryIO, compression: str, delimiter: str, header: bool | bytes) -> None:
-        self._file, self._compressed = compressed(file, compression), bool(compression)
+        self._file, self._compress = file, COMPRESSIONS[compression][1]
         self._delimiter, self._header = delimiter, header
         self._line_is_open = False
 
     def write(self, batch: Batch, filled: NDArray[np.float64], mask: NDArray[np.bool_]) -> None:
         """Write lines as they stood, but for the replaced cells."""
         if batch.lines is not None and batch.lines.delimiter == self._delimiter:
-            self._write_lines(batch, batch.lines, filled, mask)
+            self._put(batch.lines.names, self._repaired_lines(batch, batch.lines, filled, mask))
             return
-        columns = [delimited(column, self._delimiter) for column in batch.table.columns]
+        columns = self._cells(batch.table.columns)
         for position, column in enumerate(batch.columns):
             cells = mask[:, position]
             texts = pa.array([self._number(batch, column, value) for value in filled[cells, position]], pa.binary())
             columns[column] = pc.replace_with_mask(columns[column], pa.array(cells), texts)
-        self._put_rows(batch.table.column_names, columns)
+        self._put(batch.table.column_names, self._joined(columns))
 
     def write_table(self, table: Any) -> None:
         """Write a pyarrow.Table; booleans as 0 and 1."""
-        self._put_rows(table.column_names, [delimited(column, self._delimiter) for column in table.columns])
+        self._put(table.column_names, self._joined(self._cells(table.columns)))
 
     def close(self) -> None:
-        """Write what the compression holds back."""
-        if self._compressed:
-            self._file.close()
+        """Do nothing: all bytes are written."""
 
-    def _write_lines(self, batch: Batch, lines: Lines, filled: NDArray[np.float64], mask: NDArray[np.bool_]) -> None:
-        self._begin(lines.names)
-        written = 0
+    def _repaired_lines(
+        self, batch: Batch, lines: Lines, filled: NDArray[np.float64], mask: NDArray[np.bool_]
+    ) -> bytes:
+        pieces, written = [], 0
         for row in np.flatnonzero(mask.any(axis=1)).tolist():
             begin, end = lines.span(row)
             cells, ending = lines.raw_cells(row)
             for position in np.flatnonzero(mask[row]).tolist():
                 column = batch.columns[position]
                 cells[column] = self._number(batch, column, filled[row, position])
-            self._put(lines.data[written:begin])
-            self._put(self._delimiter.encode().join(cells) + ending)
+            pieces += [lines.data[written:begin], self._delimiter.encode().join(cells), ending]
             written = end
-        self._put(lines.data[written:])
+        return b"".join([*pieces, lines.data[written:]])
 
     def _number(self, batch: Batch, column: int, value: float) -> bytes:
         decimal = "." if batch.lines is None else batch.lines.numbers.decimal
-        return quoted(number_text(value, integer=column in batch.integers, decimal=decimal), self._delimiter).encode()
+        text = number_text(value, integer=column in batch.integers, decimal=decimal)
+        return (f'"{text}"' if self._delimiter in text else text).encode()
 
-    def _begin(self, names: Sequence[str]) -> None:
-        header, self._header = self._header, False
-        if header is True:
-            header = (self._delimiter.join(quoted(name, self._delimiter) for name in names) + "\n").encode()
-        if header:
-            self._put(header)
-            self._line_is_open &= header != _BYTE_ORDER_MARK
+    def _cells(self, columns: Sequence[Any]) -> list[Any]:
+        return [delimited(column.combine_chunks(), self._delimiter) for column in columns]
 
-    def _put_rows(self, names: Sequence[str], columns: list[Any]) -> None:
-        self._begin(names)
+    def _joined(self, columns: list[Any]) -> bytes:
         rows = pc.binary_join_element_wise(*columns, self._delimiter.encode()).to_pylist()
-        self._put(b"".join(row + b"\n" for row in rows))
+        return b"".join(row + b"\n" for row in rows)
 
-    def _put(self, data: bytes) -> None:
-        if data:
-            self._file.write(b"\n" * self._line_is_open + data)
-            self._line_is_open = data[-1] not in b"\r\n"
+    def _put(self, names: Sequence[str], data: bytes) -> None:
+        """Write bytes, on a line of their own, after the header if it was not written before."""
+        header, self._header = self._header, b""
+        if header is True:
+            header = self._delimiter.encode().join(delimited(pa.array(names), self._delimiter).to_pylist()) + b"\n"
+        for piece in (header or b"", data):
+            if piece:
+                self._file.write(self._compress(b"\n" * self._line_is_open + piece))
+                self._line_is_open = piece[-1] not in b"\r\n" and piece != _BYTE_ORDER_MARK

@@ -21,20 +21,6 @@ from numpy.typing import NDArray
 from treemend.exceptions import InputError
 from treemend.tables import integer_to_rounding
 
-__all__ = [
-    "MISSING_WORDS",
-    "Lines",
-    "NumberFormat",
-    "delimited",
-    "line_ends",
-    "number_format",
-    "number_text",
-    "quoted",
-    "raw_cells",
-    "record_starts",
-    "unquoted",
-]
-
 MISSING_WORDS = frozenset({"", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "nil", "?", "-", "--", "."})
 _TEXTS_TRIED = 2_000
 _NEWLINE, _RETURN, _QUOTE = b'\n\r"'
@@ -56,11 +42,10 @@ def unquoted(cell: bytes) -> bytes:
     return cell
 
 
-def quoted(text: str, delimiter: str) -> str:
-    """Return a text as a cell, in quotes if it needs them."""
-    if delimiter in text or '"' in text or "\n" in text or "\r" in text:
-        return '"' + text.replace('"', '""') + '"'
-    return text
+def texts_of(line: bytes, delimiter: str) -> list[str]:
+    """Cut a line with its end into texts without quotes; into none if a quote is still open."""
+    cells = raw_cells(line.rstrip(b"\r\n"), delimiter.encode()) or []
+    return [unquoted(cell).decode("utf-8", "replace") for cell in cells]
 
 
 @dataclass(frozen=True)
@@ -85,10 +70,6 @@ class NumberFormat:
     def is_number(self, text: str) -> bool:
         """Tell whether a text is a number, blanks around it aside."""
         return re.match(self._pattern, text.strip(), re.ASCII) is not None
-
-    def is_missing(self, text: str) -> bool:
-        """Tell whether a text stands for a missing value."""
-        return text.strip().lower() in self.missing
 
     def numbers(self, texts: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Convert a pyarrow array of strings; also tell where one is neither a number nor a missing value."""
@@ -124,8 +105,7 @@ def number_text(value: float, *, integer: bool = False, decimal: str = ".") -> s
 
 
 def delimited(column: Any, delimiter: str) -> Any:
-    """Return a column of any type as bytes between delimiters; nothing where there is no value."""
-    column = column.combine_chunks()
+    """Return a column of any type as cells of text, in quotes where they need them; empty where there is no value."""
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.uint8())
     try:
@@ -160,13 +140,14 @@ class Lines:
     def __len__(self) -> int:
         return len(self.starts)
 
+    @cached_property
+    def ends(self) -> NDArray[np.int64]:
+        """Where the lines of ``data`` end."""
+        return line_ends(self.data)
+
     def place(self, row: int) -> str:
         """Say in which file and line a record begins."""
-        return f"{self.label}, line {self.first_line + int(np.searchsorted(self._line_ends, self.starts[row]))}"
-
-    @cached_property
-    def _line_ends(self) -> NDArray[np.int64]:
-        return line_ends(self.data)
+        return f"{self.label}, line {self.first_line + int(np.searchsorted(self.ends, self.starts[row]))}"
 
     def span(self, row: int) -> tuple[int, int]:
         """Return where a record begins and where the next one does."""
@@ -192,21 +173,11 @@ class Lines:
         end = int(self.starts[n_rows]) if n_rows < len(self) else len(self.data)
         return replace(self, data=self.data[:end], starts=self.starts[:n_rows])
 
-    def take(self, rows: NDArray[np.int64]) -> "Lines":
-        """Return single records, one after the other; their places are lost."""
-        pieces = [self.data[slice(*self.span(int(row)))].rstrip(b"\r\n") + b"\n" for row in rows]
-        starts = np.concatenate(([0], np.cumsum([len(piece) for piece in pieces], dtype=np.int64)))[:-1]
-        return replace(self, data=b"".join(pieces), starts=starts)
-
-    def floats(self, columns: tuple[int, ...], missing: list[str]) -> NDArray[np.float64] | None:
-        """Return columns of plain numbers; None if there is anything else in them."""
-        table = self._parse(columns, pa.float64(), missing)
-        if table is None:
-            return None
-        values = np.empty((len(self), len(columns)))
-        for position, column in enumerate(table.columns):
-            values[:, position] = column.to_numpy()
-        return values
+    def floats(self, columns: tuple[int, ...]) -> NDArray[np.float64] | None:
+        """Return columns of numbers without thousands separators; None if there is anything else in them."""
+        words = {form for word in self.numbers.missing for form in (word, word.upper(), word.title())}
+        table = None if self.numbers.thousands else self._parse(columns, pa.float64(), sorted(words))
+        return None if table is None else np.stack([column.to_numpy() for column in table.columns], axis=1)
 
     def table(self, columns: tuple[int, ...] | None = None, *, as_text: bool = False) -> Any:
         """Return columns as texts without quotes.

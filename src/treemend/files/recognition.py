@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 from treemend.files.lines import NumberFormat
 from treemend.tables import LARGEST_EXACT
 
-__all__ = ["Column", "is_numeric", "recognise_columns", "sample_length"]
-
 _CELLS_IN_SAMPLE = 200_000
 _ALMOST_ALL = 0.9
 _ROWS_TO_TELL = 10
@@ -35,18 +33,9 @@ _CODE = re.compile(r"-9{2,6}(?:\.9+|\.25)?|9{4,6}")
 class Column:
     """What a column holds.
 
-    Attributes
-    ----------
-    name : str
-    kind : {"number", "text", "time", "id", "empty", "other"}
-    reason : str
-        Why it is of this kind, where it is not one of numbers.
-    numeric : bool
-        Whether its values are numbers, so that it can be looked at if that is asked for.
-    integer : bool
-        Whether all numbers of the sample are integers.
-    code : float or None
-        A number such as -999 that stands for a missing value.
+    ``kind`` is number, text, time, id, empty or other, and ``reason`` says why it is not numbers. A column that is
+    ``numeric`` can be looked at if that is asked for; all values of the sample of an ``integer`` one are integers;
+    ``code`` is a number such as -999 that stands for a missing value.
     """
 
     name: str
@@ -69,9 +58,8 @@ def is_numeric(kind: Any) -> bool:
 
 def recognise_columns(sample: Any, names: Sequence[str], numbers: NumberFormat | None) -> tuple[Column, ...]:
     """Tell what the columns of a sample hold; ``numbers`` is how numbers are written, if all columns are texts."""
-    return tuple(
-        _recognised(name, column.combine_chunks(), numbers) for name, column in zip(names, sample.columns, strict=True)
-    )
+    columns = [column.combine_chunks() for column in sample.columns]
+    return tuple(_recognised(name, column, numbers) for name, column in zip(names, columns, strict=True))
 
 
 def _recognised(name: str, column: Any, numbers: NumberFormat | None) -> Column:
@@ -134,10 +122,8 @@ def _identifier(name: str, values: NDArray[np.float64], present: NDArray[np.floa
 
 
 def _is_time(name: str, values: NDArray[np.float64]) -> bool:
-    if _TIME_NAME.search(name):
-        return True
     if not _TIME_NAME_IF_SORTED.search(name) or len(values) < _ROWS_TO_TELL:
-        return False
+        return _TIME_NAME.search(name) is not None
     return bool((np.diff(values) >= 0).all() and values[0] < values[-1])
 
 
@@ -145,8 +131,7 @@ def _missing_code(present: NDArray[np.float64]) -> float | None:
     """Return an outermost number of nines that is there several times, further from the others than they reach."""
     for code in (float(present.min()), float(present.max())) if len(present) else ():
         others = present[present != code]
-        if _CODE.fullmatch(f"{code:g}") and len(present) - len(others) >= 2 and len(others) >= _ROWS_TO_TELL:
-            gap = float(np.abs(others - code).min())
-            if gap > np.ptp(others):
-                return code
+        repeated = len(present) - len(others) >= 2 and len(others) >= _ROWS_TO_TELL
+        if repeated and _CODE.fullmatch(f"{code:g}") and np.abs(others - code).min() > np.ptp(others):
+            return code
     return None

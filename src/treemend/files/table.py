@@ -12,52 +12,46 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
 import numpy as np
 
+from treemend import progress
 from treemend.exceptions import ColumnsError, InputError
-from treemend.files.arrow import ArrowFile, ArrowWriter
-from treemend.files.batch import Batch
+from treemend.files.arrow import ArrowFile, ArrowWriter, Batch, NpyFile, NpyWriter
 from treemend.files.csv import CsvFile, CsvWriter
 from treemend.files.formats import STANDARD_STREAM, ReadOptions, format_of
 from treemend.files.lines import NumberFormat
-from treemend.files.npy import NpyFile, NpyWriter
 from treemend.files.recognition import Column, recognise_columns
 from treemend.tables import columns_difference, listed, shortened
 
-__all__ = [
-    "ColumnChoice",
-    "FileTable",
-    "Writer",
-    "any_matches",
-    "choose_columns",
-    "files_of",
-    "match_columns",
-    "open_table",
-    "open_writer",
-]
-
-Source = CsvFile | ArrowFile | NpyFile
 Writer = CsvWriter | ArrowWriter | NpyWriter
 
 
-@dataclass(frozen=True, eq=False)
 class FileTable:
-    """Files that are one table, in the order of the rows; ``paths`` must not be written to.
+    """Files, folders of Parquet files, or ``-`` for standard input, as one table; only samples are read at first.
 
-    Columns are called by their numbers where they are not ``named``.
+    ``paths`` must not be written to. Columns are called by their numbers where they are not ``named``.
     """
 
-    sources: tuple[Source, ...]
-    paths: tuple[str, ...]
-    options: ReadOptions
-    label: str
-    names: tuple[str, ...]
-    named: bool
+    def __init__(self, paths: Sequence[str], options: ReadOptions | None = None) -> None:
+        self.options = options or ReadOptions()
+        files = [file for path in paths for file in files_of(path)]
+        self.paths = [file for file in files if file != STANDARD_STREAM]
+        self.sources = [_open(file, self.options) for file in files]
+        first = self.sources[0]
+        self.names, self.named = first.names, first.named
+        self.label = first.label + (f" and {len(files) - 1} more" if len(files) > 1 else "")
+        doubled = [name for name, count in Counter(first.names).items() if count > 1]
+        if doubled:
+            raise ColumnsError(f"{first.label} has several columns named {listed(doubled)}. Rename them.")
+        for source in self.sources[1:]:
+            if source.names != first.names:
+                difference = columns_difference(first.names, source.names).replace("\n", "; ")
+                raise ColumnsError(f"{source.label} does not have the columns of {first.label}: {difference}.")
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -85,15 +79,14 @@ class FileTable:
         return tuple(place[name] for name in names)
 
     def batches(self, columns: tuple[int, ...]) -> Iterator[Batch]:
-        """Read all rows, as often as wanted unless they come from a stream.
+        """Read all rows, as often as wanted; the values of batches have the order of ``columns``.
 
-        The values of batches have the order of ``columns``. A batch has about a million cells; a file without rows is
-        one empty batch.
+        A batch has about a million cells; a file without rows is one empty batch.
         """
         wrong = [self.columns[column] for column in columns if not self.columns[column].numeric]
         if wrong:
             raise InputError(
-                f"{self.label}: {len(wrong)} of {len(columns)} chosen columns do not hold numbers: {_reasons(wrong)}. "
+                f"{self.label}: {len(wrong)} of {len(columns)} chosen columns do not hold numbers: {reasons(wrong)}. "
                 "Keep them out with --passthrough."
             )
         given: list[float | None] = [
@@ -113,83 +106,45 @@ class FileTable:
                 yield replace(batch, done=(index + batch.done) / len(self.sources), integers=integers)
 
 
-@dataclass(frozen=True)
-class ColumnChoice:
-    """Positions of the columns to look at, and columns that are passed through though nobody asked for that."""
+def choose_columns(
+    table: FileTable, wanted: Sequence[str] = (), unwanted: Sequence[str] = ()
+) -> tuple[tuple[int, ...], tuple[Column, ...]]:
+    """Choose columns by names or patterns with ``*``, ``?`` and ``[...]``.
 
-    columns: tuple[int, ...]
-    passed: tuple[Column, ...] = ()
-
-    @property
-    def note(self) -> str:
-        """One line that names the columns passed through, empty if there are none."""
-        return f"passed through: {_reasons(self.passed)}" if self.passed else ""
-
-
-def choose_columns(table: FileTable, wanted: Sequence[str] = (), unwanted: Sequence[str] = ()) -> ColumnChoice:
-    """Choose columns by names or patterns; if none are wanted by name, leave out what does not hold measurements."""
-    asked = match_columns(table.names, wanted, unwanted)
-    if wanted:
-        return ColumnChoice(asked)
-    passed = tuple(table.columns[position] for position in asked if table.columns[position].kind != "number")
-    left = tuple(position for position in asked if table.columns[position].kind == "number")
-    if not left:
-        raise InputError(
-            f"{table.label} has no column of numbers to look at: {_reasons(passed)}. Choose columns with --columns, or "
-            "give --delimiter or --decimal if cells are cut or read wrongly."
-        )
-    return ColumnChoice(left, passed)
-
-
-def _reasons(columns: Sequence[Column]) -> str:
-    return shortened([f"{column.name!r} ({column.reason})" for column in columns], most=20)
-
-
-def match_columns(names: tuple[str, ...], wanted: Sequence[str] = (), unwanted: Sequence[str] = ()) -> tuple[int, ...]:
-    """Return the positions of the wanted columns, in the order of the table; of all if none are named.
-
-    Names may be patterns with ``*``, ``?`` and ``[...]``.
+    If none are wanted by name, those that do not hold measurements are left out. Returns the positions of the columns
+    to look at, in the order of the table, and the columns that are passed through though nobody asked for it.
     """
-    unknown = [pattern for pattern in (*wanted, *unwanted) if not any_matches(names, pattern)]
+    unknown = [pattern for pattern in (*wanted, *unwanted) if not any_matches(table.names, pattern)]
     if unknown:
         raise ColumnsError(
-            f"No column is called {' or '.join(map(repr, unknown))} or matches it; there are {shortened(names)}. "
+            f"No column is called {' or '.join(map(repr, unknown))} or matches it; there are {shortened(table.names)}. "
             "Correct the name."
         )
-    chosen = tuple(
+    asked = [
         position
-        for position, name in enumerate(names)
+        for position, name in enumerate(table.names)
         if (not wanted or any_matches((name,), *wanted)) and not any_matches((name,), *unwanted)
-    )
-    if not chosen:
+    ]
+    if not asked:
         raise ColumnsError("No column is left to look at. Choose fewer columns to pass through.")
-    return chosen
+    left = tuple(position for position in asked if wanted or table.columns[position].kind == "number")
+    passed = tuple(table.columns[position] for position in asked if position not in left)
+    if not left:
+        raise InputError(
+            f"{table.label} has no column of numbers to look at: {reasons(passed)}. Choose columns with --columns, or "
+            "give --delimiter or --decimal if cells are cut or read wrongly."
+        )
+    return left, passed
+
+
+def reasons(columns: Sequence[Column]) -> str:
+    """Name columns, and why they are not looked at."""
+    return shortened([f"{column.name!r} ({column.reason})" for column in columns], most=20)
 
 
 def any_matches(names: Sequence[str], *patterns: str) -> bool:
     """Tell whether one of the names is one of the patterns, or matches it."""
     return any(name == pattern or fnmatch.fnmatchcase(name, pattern) for name in names for pattern in patterns)
-
-
-def open_table(paths: Sequence[str], options: ReadOptions | None = None, *, reread: bool = False) -> FileTable:
-    """Open files, folders of Parquet files, or ``-`` for standard input, as one table; only samples are read.
-
-    Standard input can be read more than once if ``reread`` keeps it in a temporary file.
-    """
-    options = options or ReadOptions()
-    files = [file for path in paths for file in files_of(path)]
-    sources = tuple(_open(file, options, reread) for file in files)
-    first = sources[0]
-    doubled = [name for name, count in Counter(first.names).items() if count > 1]
-    if doubled:
-        raise ColumnsError(f"{first.label} has several columns named {listed(doubled)}. Rename them.")
-    for source in sources[1:]:
-        if source.names != first.names:
-            difference = columns_difference(first.names, source.names).replace("\n", "; ")
-            raise ColumnsError(f"{source.label} does not have the columns of {first.label}: {difference}.")
-    paths = tuple(file for file in files if file != STANDARD_STREAM)
-    label = first.label + (f" and {len(sources) - 1} more" if len(sources) > 1 else "")
-    return FileTable(sources, paths, options, label, first.names, first.named)
 
 
 def files_of(path: str) -> list[str]:
@@ -203,23 +158,23 @@ def files_of(path: str) -> list[str]:
     return found
 
 
-def _open(path: str, options: ReadOptions, reread: bool) -> Source:
-    kind = format_of(path)
+def _open(path: str, options: ReadOptions) -> CsvFile | ArrowFile:
     if path == STANDARD_STREAM:
-        opened = _kept_input() if reread else lambda: cast(BinaryIO, sys.stdin.buffer)
-        return CsvFile("standard input", opened, kind, options, once=not reread)
+        return CsvFile("standard input", _kept_input(), format_of(path), options)
     if not Path(path).is_file():
         raise InputError(f"{path} does not exist, or is not a file. Check the path.")
+    kind = format_of(path)
     if kind.family == "csv":
         return CsvFile(path, lambda: open(path, "rb"), kind, options)
-    if kind.family in ("parquet", "feather"):
-        return ArrowFile(path, kind.family)
-    return NpyFile(path, kind.family, options.array)
+    return ArrowFile(path, kind.family) if kind.family in _ARROW else NpyFile(path, kind.family, options.array)
+
+
+_ARROW = ("parquet", "feather")
 
 
 def _kept_input() -> Callable[[], BinaryIO]:
     """Copy standard input into a file without a name, which can be read more than once."""
-    with tempfile.TemporaryFile() as copy:
+    with tempfile.TemporaryFile() as copy, progress.step("reading standard input"):
         shutil.copyfileobj(sys.stdin.buffer, copy, 2**20)
         copy.flush()
         descriptor = os.dup(copy.fileno())
@@ -247,7 +202,7 @@ def open_writer(
     integers that are looked at become float64 in Parquet and Feather files.
     """
     kind = format_of(path)
-    if kind.family in ("parquet", "feather"):
+    if kind.family in _ARROW:
         return ArrowWriter(file, kind.family, keep_integers=keep_integers)
     if kind.family != "csv":
         return NpyWriter(file, kind.family)
