@@ -7,6 +7,7 @@ rows. Rows with missing values are judged on what they have; rows with the same 
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +28,7 @@ from treemend.mender.evidence import (
 )
 from treemend.mender.layout import Layout
 from treemend.mender.moves import Mixture, Rules
-from treemend.mender.sets import Answers, Starts, find_rows
+from treemend.mender.sets import Answers, Starts, find_rows, rest_forms
 from treemend.mender.stuck import RepeatedValues, stuck_evidence
 from treemend.mender.swept import Law
 from treemend.mender.windows import BLOCKS, most_cells, run_prior
@@ -41,6 +42,8 @@ Booleans = NDArray[np.bool_]
 # Greedy cells of a row that is not declared yet; more do not change the verdict, only cost time.
 SINGLE_STEPS = 40
 ROUNDS = 10
+# How many components are followed from each kind of start, in rows of so many cells: one costs d^3.
+FOLLOWED, NARROW = 3, 128
 # A run of equal values that is so far out, in slopes beyond the edge of its tail, is stuck whatever else may be odd.
 SURELY_STUCK = 3.0
 NO_EVIDENCE = -1e3
@@ -155,7 +158,9 @@ def set_rules(scan: Scan, price: float, extra: Floats, rounds: int, steps: int, 
     typical = np.full(d + 1, -np.inf) if typical is None else typical
     prior = run_prior(d, max(0.0, price + run_prior(d)[1, 1]))
     reach = math.ceil(d / BLOCKS) + 1
-    return Rules(scan.cells.joined, scan.cells.edges, prior, extra, typical, most_cells(d), reach, rounds, steps)
+    followed = FOLLOWED if d <= NARROW else 1
+    cells = scan.cells
+    return Rules(cells.joined, cells.edges, prior, extra, typical, most_cells(d), reach, rounds, steps, followed)
 
 
 def first_evidence(
@@ -300,41 +305,27 @@ def search_rows(
     n, d = rows.shape
     answers = Answers(np.full((n, d), -1, np.int8), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n))
     mix, law = mixture_arrays(scan)
-    rows, log_slope = np.ascontiguousarray(rows), np.ascontiguousarray(log_slope)
-    found = window_evidence(scan, rows, log_slope, n_jobs)
+    rows, log_slope, stuck = np.ascontiguousarray(rows), np.ascontiguousarray(log_slope), np.ascontiguousarray(stuck)
+    best = window_evidence(scan, rows, log_slope, n_jobs)
     windows = scan.windows.order, scan.windows.first, scan.windows.size
-    starts = Starts(
-        tried,
-        found.window,
-        found.values,
-        found.noise,
-        found.noise_odds,
-        found.core,
-        found.core_odds,
-        np.ascontiguousarray(stuck),
-        *windows,
-    )
 
     def task(part: slice) -> None:
-        own = Starts(*(array[part] for array in starts[:8]), *windows)
-        find_rows(mix, law, rules, rows[part], log_slope[part], own, Answers(*(array[part] for array in answers)))
+        starts = Starts(tried[part], stuck[part], best.part(part), *windows)
+        own: list[Any] = [array[part] for array in answers]
+        find_rows(mix, law, rules, rows[part], log_slope[part], starts, Answers(*own))
 
     for_chunks(task, n, 10 * d**3, n_jobs)
     return answers
 
 
-def clean_rests(detector: Detector, rows: Floats, out: Booleans, n_jobs: int | None = None) -> Floats:
+def clean_rests(detector: Detector, rows: Floats, out: Booleans) -> Floats:
     """Return the rest scores (n,) of rows when the cells ``out`` (n, d) are left out."""
     scores = np.zeros(len(rows))
     for observed, members in patterns(rows):
         place = np.flatnonzero(observed)
         if len(place) < 2:
             continue
-        scan, block = detector.scan(observed), np.ix_(members, place)
-        tried = np.zeros((len(members), 5), bool)
-        tried[:, STUCK] = True
-        rules = set_rules(scan, 0.0, np.zeros(5), 0, 0)
-        answers = search_rows(scan, rules, rows[block], np.zeros(rows[block].shape), out[block], tried, n_jobs)
-        kept = (answers.labels < 0).sum(axis=1)
-        scores[members] = rest_scores(answers.rest, kept, detector.density.tail)
+        block, forms = np.ix_(members, place), np.empty(len(members))
+        rest_forms(*mixture_arrays(detector.scan(observed)), rows[block], out[block], forms)
+        scores[members] = rest_scores(forms, (~out[block]).sum(axis=1), detector.density.tail)
     return scores

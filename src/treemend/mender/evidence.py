@@ -4,15 +4,14 @@ Each window of a row is judged given the rest of the row, in three ways, as log 
 over the columns' ranges), *foreign* (likely by itself, but not beside this rest), *shifted* (moved by a common amount).
 Only observed cells count: rows with the same missing cells are judged together, by the density of the cells they have.
 
-Rows are processed in blocks, a row a lane; every lane does the same operations in the same order, so that a row's
-evidence has the same bits in any company.
+Rows are processed in blocks of one size, a row a lane, so that a row's evidence has the same bits in any company.
 """
 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +21,7 @@ from scipy.linalg.lapack import dtrtri
 from treemend.mender.compiled import kernel
 from treemend.mender.density import Density, density_constants
 from treemend.mender.layout import Layout
-from treemend.mender.swept import log_sum, student
+from treemend.mender.swept import Law, log_sum, student
 from treemend.mender.windows import Cells, Windows, lay_cells, lay_windows
 from treemend.threads import for_chunks
 
@@ -34,27 +33,27 @@ NOISE, FOREIGN, SHIFTED, STUCK, SINGLE = range(5)
 KINDS = ("noise", "foreign", "shifted", "stuck")
 # Standard deviation of a common shift, in units of a column's range.
 SHIFT = 0.3
-LANES = 32
+LANES = 64
 
 
 @dataclass(frozen=True)
 class Scan:
     """All that does not depend on the row: the density of some observed cells, their windows, and factors.
 
-    ``given_rest`` and ``alone`` (K, .) hold the inverse Cholesky factors of every chain's block of the precision and of
-    the covariance, lower triangles row by row; ``information`` (K, V) the sums of the precision over windows.
+    ``given_rest`` and ``alone`` hold, for each chain, the inverse Cholesky factors (K, L, L) of its block of the
+    precision and of the covariance; ``levels`` (3, K, V) what a window adds to the log density: without it, alone, and
+    with a common shift; ``growth`` (K, V) how much a shift widens the quadratic form.
     """
 
     density: Density
     cells: Cells
     windows: Windows
     constants: Floats
-    given_rest: Floats
-    alone: Floats
-    factor_start: Integers
-    log_det_given_rest: Floats
-    log_det_alone: Floats
-    information: Floats
+    chains: list[Integers]
+    given_rest: list[Floats]
+    alone: list[Floats]
+    levels: Floats
+    growth: Floats
 
 
 class WindowEvidence(NamedTuple):
@@ -82,6 +81,10 @@ class WindowEvidence(NamedTuple):
     cells: Floats
     log_density: Floats
 
+    def part(self, rows: slice) -> "WindowEvidence":
+        """Return the evidence of some rows, to be written to."""
+        return WindowEvidence(*(cast(Any, array[rows]) for array in self))
+
 
 def restrict(density: Density, observed: Booleans) -> Density:
     """Return the density of some cells."""
@@ -103,25 +106,30 @@ def prepare_scan(density: Density, layout: Layout, observed: Booleans | None = N
         density = restrict(density, observed)
     cells = lay_cells(layout, observed)
     windows = lay_windows(cells)
-    chains = [windows.order[start:stop] for start, stop in pairwise(windows.chain_start)]
-    last = [windows.size[start:stop] - 1 for start, stop in pairwise(windows.window_start)]
-    factor_start = np.cumsum([0, *(len(chain) * (len(chain) + 1) // 2 for chain in chains)])
     n_components, d = density.centre.shape
-    given_rest, alone = np.empty((n_components, factor_start[-1])), np.empty((n_components, factor_start[-1]))
+    constants = density_constants(d)
+    chains = [windows.order[start:stop] for start, stop in pairwise(windows.chain_start)]
+    given_rest, alone = ([np.zeros((n_components, len(chain), len(chain))) for chain in chains] for _ in range(2))
     facts = np.empty((3, n_components, len(windows.size)))
     for c, chain in enumerate(chains):
-        triangle = np.tril_indices(len(chain))
-        block = np.ix_(chain, chain)
-        here = slice(factor_start[c], factor_start[c + 1])
-        there = slice(windows.window_start[c], windows.window_start[c + 1])
+        here = slice(windows.window_start[c], windows.window_start[c + 1])
+        last, block = windows.size[here] - 1, np.ix_(chain, chain)
         for k in range(n_components):
             inner = density.precision[k][block]
             for i, (matrix, factors) in enumerate(((inner, given_rest), (density.covariance[k][block], alone))):
                 factor = cholesky(matrix, lower=True, check_finite=False)
-                factors[k, here] = dtrtri(factor, lower=1)[0][triangle]
-                facts[i, k, there] = np.log(np.diag(factor)).cumsum()[last[c]]
-            facts[2, k, there] = (2 * np.tril(inner).sum(axis=1) - np.diag(inner)).cumsum()[last[c]]
-    return Scan(density, cells, windows, density_constants(d), given_rest, alone, factor_start[:-1], *facts)
+                factors[c][k] = dtrtri(factor, lower=1)[0]
+                facts[i, k, here] = np.log(np.diag(factor)).cumsum()[last]
+            facts[2, k, here] = (2 * np.tril(inner).sum(axis=1) - np.diag(inner)).cumsum()[last]
+    level, growth = (density.log_weight + density.log_det)[:, None], 1.0 + SHIFT * SHIFT * facts[2]
+    levels = np.array(
+        [
+            level - facts[0] + constants[d - windows.size],
+            density.log_weight[:, None] - facts[1] + constants[windows.size],
+            level - 0.5 * np.log(growth) + constants[d],
+        ]
+    )
+    return Scan(density, cells, windows, constants, chains, given_rest, alone, levels, growth)
 
 
 def patterns(rows: Floats) -> Iterator[tuple[Booleans, Integers]]:
@@ -155,224 +163,114 @@ def window_evidence(scan: Scan, rows: Floats, log_slope: Floats, n_jobs: int | N
     found = WindowEvidence(
         np.full((n, 3), -np.inf),
         np.full((n, 3), -1),
-        *(part for _ in range(2) for part in (np.full(shape, -np.inf), np.zeros(shape, np.int64))),
+        np.full(shape, -np.inf),
+        np.zeros(shape, np.int64),
+        np.full(shape, -np.inf),
+        np.zeros(shape, np.int64),
         np.zeros((n, d)),
         np.zeros(n),
     )
-    blocks = -(-n // LANES)
 
     def task(part: slice) -> None:
-        own = slice(part.start * LANES, min(part.stop * LANES, n))
-        _scan_rows(
-            rows[own],
-            log_slope[own],
-            density.centre,
-            density.precision,
-            density.log_weight,
-            density.log_det,
-            scan.constants,
-            density.tail,
-            scan.given_rest,
-            scan.alone,
-            scan.factor_start,
-            windows.order,
-            windows.chain_start,
-            windows.window_start,
-            windows.size,
-            scan.log_det_given_rest,
-            scan.log_det_alone,
-            scan.information,
-            *(part[own] for part in found),
-        )
+        for begin in range(part.start * LANES, min(part.stop * LANES, n), LANES):
+            own = slice(begin, min(begin + LANES, n))
+            block = np.zeros((d, LANES))
+            block[:, : own.stop - begin] = rows[own].T
+            whole, force, forms = _quadratic_forms(scan, block)
+            _best_windows(
+                log_slope[own],
+                whole,
+                force,
+                forms,
+                density.precision,
+                density.log_weight + density.log_det,
+                Law(scan.constants, density.tail),
+                scan.levels,
+                windows.order,
+                windows.first,
+                windows.size,
+                found.part(own),
+            )
 
     if d:
-        for_chunks(task, blocks, LANES * (scan.given_rest.size + 1), n_jobs)
+        for_chunks(task, -(-n // LANES), LANES * scan.levels.size * d, n_jobs)
     return found
 
 
+def _quadratic_forms(scan: Scan, block: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return of a block of rows (d, LANES), for each component: form (K, LANES), force (K, d, LANES), window forms.
+
+    The latter (3, K, V, LANES) are what the form loses without a window, the window's own form, and what it loses with
+    a common shift.
+    """
+    density, windows = scan.density, scan.windows
+    away = block - density.centre[:, :, None]
+    force = density.precision @ away
+    forms = np.empty((3, *scan.growth.shape, LANES))
+    for c, chain in enumerate(scan.chains):
+        here = slice(windows.window_start[c], windows.window_start[c + 1])
+        begins = np.append(0, windows.size[here][:-1])
+        inside = force[:, chain]
+        for i, product in enumerate((scan.given_rest[c] @ inside, scan.alone[c] @ away[:, chain])):
+            forms[i, :, here] = np.add.reduceat(product * product, begins, axis=1).cumsum(axis=1)
+        forms[2, :, here] = np.add.reduceat(inside, begins, axis=1).cumsum(axis=1)
+    forms[2] *= forms[2] * (SHIFT * SHIFT / scan.growth)[:, :, None]
+    return (force * away).sum(axis=1), force, forms
+
+
 @kernel
-def _scan_rows(
-    rows: Floats,
+def _best_windows(
     log_slope: Floats,
-    centre: Floats,
-    precision: Floats,
-    log_weight: Floats,
-    log_det: Floats,
-    constants: Floats,
-    tail: float,
-    given_rest: Floats,
-    alone: Floats,
-    factor_start: Integers,
-    order: Integers,
-    chain_start: Integers,
-    window_start: Integers,
-    size: Integers,
-    log_det_given_rest: Floats,
-    log_det_alone: Floats,
-    information: Floats,
-    values: Floats,
-    window: Integers,
-    noise_odds: Floats,
-    noise_window: Integers,
-    core_odds: Floats,
-    core_window: Integers,
-    cells: Floats,
-    log_density: Floats,
-) -> None:
-    """Fill the evidence of rows, block by block of lanes."""
-    n, d = rows.shape
-    n_components = len(centre)
-    away = np.empty((n_components, d, LANES))
-    force = np.empty((n_components, d, LANES))
-    whole = np.empty((n_components, LANES))
-    longest = 1
-    for c in range(len(window_start) - 1):
-        longest = max(longest, window_start[c + 1] - window_start[c])
-    terms = np.empty((3, longest, LANES, n_components))
-    forms = np.empty((3, longest, LANES))
-    noise = np.empty(longest)
-    for begin in range(0, n, LANES):
-        here = min(LANES, n - begin)
-        for k in range(n_components):
-            _deviations(rows, begin, here, centre[k], precision[k], away[k], force[k], whole[k])
-        for lane in range(here):
-            i = begin + lane
-            row_terms = terms[0, 0, lane]
-            for k in range(n_components):
-                row_terms[k] = student(log_weight[k] + log_det[k] + constants[d], d, whole[k, lane], tail)
-            log_density[i] = log_sum(row_terms)
-            for j in range(d):
-                for k in range(n_components):
-                    w = precision[k, j, j]
-                    level = log_weight[k] + log_det[k] - 0.5 * math.log(w) + constants[d - 1]
-                    row_terms[k] = student(level, d - 1, whole[k, lane] - force[k, j, lane] ** 2 / w, tail)
-                cells[i, j] = log_sum(row_terms) - log_density[i] + log_slope[i, j]
-        for c in range(len(factor_start)):
-            first, n_windows = window_start[c], window_start[c + 1] - window_start[c]
-            chain = order[chain_start[c] : chain_start[c + 1]]
-            ends = size[first : first + n_windows]
-            for k in range(n_components):
-                _squares_along(given_rest[k], factor_start[c], force[k], chain, ends, forms[0])
-                _squares_along(alone[k], factor_start[c], away[k], chain, ends, forms[1])
-                _sums_along(force[k], chain, ends, forms[2])
-                for v in range(n_windows):
-                    m = ends[v]
-                    level = log_weight[k] + log_det[k]
-                    rest = level - log_det_given_rest[k, first + v] + constants[d - m]
-                    by_itself = log_weight[k] - log_det_alone[k, first + v] + constants[m]
-                    growth = 1.0 + SHIFT * SHIFT * information[k, first + v]
-                    moved = level + constants[d] - 0.5 * math.log(growth)
-                    for lane in range(here):
-                        q = whole[k, lane]
-                        terms[0, v, lane, k] = student(rest, d - m, q - forms[0, v, lane], tail)
-                        terms[1, v, lane, k] = student(by_itself, m, forms[1, v, lane], tail)
-                        pull = SHIFT * SHIFT * forms[2, v, lane] ** 2 / growth
-                        terms[2, v, lane, k] = student(moved, d, q - pull, tail)
-            for lane in range(here):
-                i = begin + lane
-                all_slopes = 0.0
-                for j in range(d):
-                    all_slopes += log_slope[i, j]
-                total = 0.0
-                at = 0
-                for v in range(n_windows):
-                    while at < ends[v]:
-                        total += log_slope[i, chain[at]]
-                        at += 1
-                    noise[v] = total
-                for v in range(n_windows):
-                    rest = log_sum(terms[0, v, lane]) - log_density[i]
-                    for e in range(3):
-                        if e == 0:
-                            value = rest + noise[v]
-                        elif e == 1:
-                            value = rest + log_sum(terms[1, v, lane])
-                        else:
-                            value = log_sum(terms[2, v, lane]) - log_density[i]
-                        if value > values[i, e]:
-                            values[i, e] = value
-                            window[i, e] = first + v
-                    for k in range(n_components):
-                        value = terms[0, v, lane, k] + noise[v]
-                        if value > noise_odds[i, k]:
-                            noise_odds[i, k] = value
-                            noise_window[i, k] = first + v
-                        value = terms[1, v, lane, k] + all_slopes - noise[v]
-                        if value > core_odds[i, k]:
-                            core_odds[i, k] = value
-                            core_window[i, k] = first + v
-
-
-@kernel
-def _deviations(
-    rows: Floats,
-    begin: int,
-    here: int,
-    centre: Floats,
-    precision: Floats,
-    away: Floats,
-    force: Floats,
     whole: Floats,
+    force: Floats,
+    forms: Floats,
+    precision: Floats,
+    level: Floats,
+    law: Law,
+    levels: Floats,
+    order: Integers,
+    first: Integers,
+    size: Integers,
+    found: WindowEvidence,
 ) -> None:
-    """Fill deviations of a block of rows from a centre, the precision times them, and their quadratic forms."""
-    d = len(centre)
-    for j in range(d):
-        for lane in range(here):
-            away[j, lane] = rows[begin + lane, j] - centre[j]
-        for lane in range(here, LANES):
-            away[j, lane] = 0.0
-    for lane in range(LANES):
-        whole[lane] = 0.0
-    for a in range(d):
-        out = force[a]
-        for lane in range(LANES):
-            out[lane] = 0.0
-        for b in range(d):
-            p = precision[a, b]
-            line = away[b]
-            for lane in range(LANES):
-                out[lane] += p * line[lane]
-        line = away[a]
-        for lane in range(LANES):
-            whole[lane] += out[lane] * line[lane]
-
-
-@kernel
-def _squares_along(
-    factors: Floats, start: int, vectors: Floats, chain: Integers, ends: Integers, forms: Floats
-) -> None:
-    """Fill running sums of squares, at each end, of an inverse factor times the vectors in the order of a chain."""
-    total = np.zeros(LANES)
-    product = np.empty(LANES)
-    at = start
-    v = 0
-    for a in range(len(chain)):
-        for lane in range(LANES):
-            product[lane] = 0.0
-        for b in range(a + 1):
-            f = factors[at]
-            at += 1
-            line = vectors[chain[b]]
-            for lane in range(LANES):
-                product[lane] += f * line[lane]
-        for lane in range(LANES):
-            total[lane] += product[lane] * product[lane]
-        if a + 1 == ends[v]:
-            for lane in range(LANES):
-                forms[v, lane] = total[lane]
-            v += 1
-
-
-@kernel
-def _sums_along(vectors: Floats, chain: Integers, ends: Integers, forms: Floats) -> None:
-    """Fill running sums, at each end, of the vectors in the order of a chain."""
-    total = np.zeros(LANES)
-    v = 0
-    for a in range(len(chain)):
-        line = vectors[chain[a]]
-        for lane in range(LANES):
-            total[lane] += line[lane]
-        if a + 1 == ends[v]:
-            for lane in range(LANES):
-                forms[v, lane] = total[lane]
-            v += 1
+    """Fill the evidence of a block of rows."""
+    n, d = log_slope.shape
+    constants, tail = law.constants, law.tail
+    log_density, cells = found.log_density, found.cells
+    n_components = len(level)
+    terms = np.empty((3, n_components))
+    for i in range(n):
+        slopes = 0.0
+        for j in range(d):
+            slopes += log_slope[i, j]
+        for k in range(n_components):
+            terms[0, k] = student(level[k] + constants[d], d, whole[k, i], tail)
+        log_density[i] = log_sum(terms[0])
+        for j in range(d):
+            for k in range(n_components):
+                w = precision[k, j, j]
+                at = level[k] - 0.5 * math.log(w) + constants[d - 1]
+                terms[0, k] = student(at, d - 1, whole[k, i] - force[k, j, i] ** 2 / w, tail)
+            cells[i, j] = log_sum(terms[0]) - log_density[i] + log_slope[i, j]
+        for v in range(len(size)):
+            noise = 0.0
+            for a in range(size[v]):
+                noise += log_slope[i, order[first[v] + a]]
+            for k in range(n_components):
+                terms[0, k] = student(levels[0, k, v], d - size[v], whole[k, i] - forms[0, k, v, i], tail)
+                terms[1, k] = student(levels[1, k, v], size[v], forms[1, k, v, i], tail)
+                terms[2, k] = student(levels[2, k, v], d, whole[k, i] - forms[2, k, v, i], tail)
+                if terms[0, k] + noise > found.noise_odds[i, k]:
+                    found.noise_odds[i, k], found.noise[i, k] = terms[0, k] + noise, v
+                if terms[1, k] + slopes - noise > found.core_odds[i, k]:
+                    found.core_odds[i, k], found.core[i, k] = terms[1, k] + slopes - noise, v
+            rest = log_sum(terms[0]) - log_density[i]
+            for kind in range(3):
+                if kind == NOISE:
+                    value = rest + noise
+                elif kind == FOREIGN:
+                    value = rest + log_sum(terms[1])
+                else:
+                    value = log_sum(terms[2]) - log_density[i]
+                if value > found.values[i, kind]:
+                    found.values[i, kind], found.window[i, kind] = value, v

@@ -209,7 +209,7 @@ def _calibrated(
         evidence.statistic[own] = model.tails.statistic(evidence.values[own])
         own = own[trusted[own]][:MOST_RESTS]
         rows = model.columns.to_rows(values[own])[0]
-        rests.append(clean_rests(model, rows, _random_stretches(rows, rng), n_jobs))
+        rests.append(clean_rests(model, rows, _random_stretches(rows, rng)))
     rarity = Rarity(np.sort(np.concatenate(rests)))
     folds = [replace(model, rarity=rarity) for model in folds]
     raw = np.sort(evidence.statistic[judged])

@@ -46,6 +46,7 @@ class Rules(NamedTuple):
     reach: int
     rounds: int
     steps: int
+    followed: int
 
 
 @kernel

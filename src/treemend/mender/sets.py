@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treemend.mender.compiled import kernel
-from treemend.mender.evidence import FOREIGN, NOISE, SHIFT, SHIFTED, SINGLE, STUCK
+from treemend.mender.evidence import FOREIGN, NOISE, SHIFT, SHIFTED, SINGLE, STUCK, WindowEvidence
 from treemend.mender.moves import (
     KEPT,
     MOST_OUT,
@@ -44,8 +44,8 @@ Integers = NDArray[np.int64]
 Labels = NDArray[np.int8]
 Booleans = NDArray[np.bool_]
 
-# How many components are followed from each kind of start, and how far behind the first one they may be, in nats.
-FOLLOWED, FAR_BEHIND = 3, 30.0
+# How far behind the first one, in nats, another component may be that is followed from the same kind of start.
+FAR_BEHIND = 30.0
 # A foreign or shifted window is not followed if it begins this many nats behind the best set of noise.
 HOPELESS = 15.0
 # A move of the whole row costs this many nats.
@@ -60,13 +60,8 @@ class Starts(NamedTuple):
     """Where the search begins in n rows; windows are the first ``size[v]`` cells of ``order`` from ``first[v]`` on."""
 
     tried: Booleans  # n x 5: kinds that are tried
-    window: Integers  # n x 3: best window of noise, foreign and shifted
-    window_odds: Floats  # n x 3
-    noise: Integers  # n x K: best window of noise for each component
-    noise_odds: Floats  # n x K
-    core: Integers  # n x K: window that is best kept, all else being noise
-    core_odds: Floats  # n x K
     stuck: Booleans  # n x d
+    best: WindowEvidence
     order: Integers
     first: Integers  # V
     size: Integers  # V
@@ -278,6 +273,25 @@ def _keep_best(
 
 
 @kernel
+def rest_forms(mix: Mixture, law: Law, rows: Floats, out: Booleans, found: Floats) -> None:
+    """Fill the quadratic form of each row without the cells ``out``, under the component that is likeliest for it."""
+    n, d = rows.shape
+    n_components = len(mix.log_weight)
+    space = new_space(d)
+    away, r, q = np.empty((n_components, d)), np.empty((n_components, d)), np.empty(n_components)
+    terms, forms = np.empty(n_components), np.empty(n_components)
+    for i in range(n):
+        row_state(mix, law, rows[i], away, r, q, terms)
+        m = 0
+        for j in range(d):
+            if out[i, j]:
+                space.order[m] = j
+                m += 1
+        kept_terms(mix, law, r, q, m, space, terms, forms)
+        found[i] = forms[terms.argmax()]
+
+
+@kernel
 def _mark(starts: Starts, window: int, label: int, labels: Labels) -> int:
     """Label the cells of a window, and no others; return how many."""
     for j in range(len(labels)):
@@ -311,21 +325,21 @@ def find_rows(
         for kind in (NOISE, SINGLE, CORE):
             if explained or not starts.tried[i, kind if kind < CORE else NOISE]:
                 continue
-            odds = starts.core_odds[i] if kind == CORE else starts.noise_odds[i]
+            odds = starts.best.core_odds[i] if kind == CORE else starts.best.noise_odds[i]
             for k in range(n_components):
                 terms[k] = odds[k]
             least = terms.max() - FAR_BEHIND
-            for _ in range(min(FOLLOWED, n_components)):
-                k = terms.argmax()
+            for _ in range(min(rules.followed, n_components)):
+                k = int(terms.argmax())
                 if terms[k] < least:
                     break
                 terms[k] = -np.inf
                 if kind == CORE:
-                    _mark(starts, starts.core[i, k], 1, labels)
+                    _mark(starts, starts.best.core[i, k], 1, labels)
                     for j in range(d):
                         labels[j] = KEPT if labels[j] >= 0 else NOISE
                 elif kind == NOISE:
-                    _mark(starts, starts.noise[i, k], NOISE, labels)
+                    _mark(starts, starts.best.noise[i, k], NOISE, labels)
                 else:
                     for j in range(d):
                         labels[j] = KEPT
@@ -344,14 +358,14 @@ def find_rows(
                 for j in range(d):
                     labels[j] = STUCK if starts.stuck[i, j] else KEPT
             else:
-                m = _mark(starts, starts.window[i, kind], kind, labels)
-                first_odds = starts.window_odds[i, kind] + rules.prior[m, 1] - rules.extra[kind]
+                m = _mark(starts, starts.best.window[i, kind], kind, labels)
+                first_odds = starts.best.values[i, kind] + rules.prior[m, 1] - rules.extra[kind]
                 if first_odds < answers.odds[i] - HOPELESS:
                     continue
                 for a in range(m):
-                    space.order[a] = starts.order[starts.first[starts.window[i, kind]] + a]
+                    space.order[a] = starts.order[starts.first[starts.best.window[i, kind]] + a]
                 _alone_terms(mix, law, away, m, space, alone)
-                donor = alone.argmax()
+                donor = int(alone.argmax())
             kept_terms(mix, law, r, q, _list_cells(labels, -1, space.order), space, terms, forms)
-            _search(mix, law, rules, state, r, q, away, terms.argmax(), donor, u, kind, space, labels)
+            _search(mix, law, rules, state, r, q, away, int(terms.argmax()), donor, u, kind, space, labels)
             _keep_best(mix, law, rules, r, q, away, u, whole, kind, labels, space, answers, i)
