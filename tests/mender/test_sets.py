@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.mender.naive_sets import density_of, log_odds, random_density
 
-from treemend.mender.detector import find_sets, mixture_arrays, row_evidence, search_rows, set_rules
+from treemend.mender.detector import CELL_PRICE, find_sets, mixture_arrays, row_evidence, search_rows, set_rules
 from treemend.mender.evidence import NOISE, SINGLE, STUCK, prepare_scan
 from treemend.mender.layout import Layout
 from treemend.mender.learning import learn_detector
@@ -83,7 +83,7 @@ def searched(seed, n, d, n_components):
     u = rng.uniform(-2, -1, (n, d))
     tried = np.zeros((n, 5), bool)
     tried[:, [NOISE, SINGLE]] = True
-    return density, rules, rows, u, search_rows(scan, rules, rows, u, np.zeros((n, d), bool), tried, 1)
+    return density, rules, rows, u - CELL_PRICE, search_rows(scan, rules, rows, u, np.zeros((n, d), bool), tried, 1)
 
 
 @settings(max_examples=12, deadline=None)

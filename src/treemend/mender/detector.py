@@ -42,6 +42,9 @@ Booleans = NDArray[np.bool_]
 # Greedy cells of a row that is not declared yet; more do not change the verdict, only cost time.
 SINGLE_STEPS = 40
 ROUNDS = 10
+# What each cell of noise costs, in nats. With 0, clean cells between bad ones are called noise where columns are weakly
+# correlated; with more, weak noise is missed: `python -m experiments.robustness scattered one_stretch`.
+CELL_PRICE = 0.25
 # How many components are followed from each kind of start, in rows of so many cells: one costs d^3.
 FOLLOWED, NARROW = 3, 128
 # A run of equal values that is so far out, in slopes beyond the edge of its tail, is stuck whatever else may be odd.
@@ -312,7 +315,7 @@ def search_rows(
     def task(part: slice) -> None:
         starts = Starts(tried[part], stuck[part], best.part(part), *windows)
         own: list[Any] = [array[part] for array in answers]
-        find_rows(mix, law, rules, rows[part], log_slope[part], starts, Answers(*own))
+        find_rows(mix, law, rules, rows[part], log_slope[part] - CELL_PRICE, starts, Answers(*own))
 
     for_chunks(task, n, 10 * d**3, n_jobs)
     return answers

@@ -46,13 +46,13 @@ Booleans = NDArray[np.bool_]
 
 # How far behind the first one, in nats, another component may be that is followed from the same kind of start.
 FAR_BEHIND = 30.0
-# A foreign or shifted window is not followed if it begins this many nats behind the best set of noise.
+# A foreign window is not followed if it begins this many nats behind the best set of noise.
 HOPELESS = 15.0
 # A move of the whole row costs this many nats.
 MOVE_PRICE, MOVE_STEPS = 1.5, 20
 # A set with more cells than the one before must be better by this many nats: where both are about as good, less is
 # changed.
-CLOSE = 2.0
+CLOSE = 1.0
 CORE = 5
 
 
@@ -322,7 +322,7 @@ def find_rows(
         for j in range(d):
             answers.labels[i, j] = KEPT
         explained = False
-        for kind in (NOISE, SINGLE, CORE):
+        for kind in (SINGLE, NOISE, CORE):
             if explained or not starts.tried[i, kind if kind < CORE else NOISE]:
                 continue
             odds = starts.best.core_odds[i] if kind == CORE else starts.best.noise_odds[i]
@@ -360,7 +360,7 @@ def find_rows(
             else:
                 m = _mark(starts, starts.best.window[i, kind], kind, labels)
                 first_odds = starts.best.values[i, kind] + rules.prior[m, 1] - rules.extra[kind]
-                if first_odds < answers.odds[i] - HOPELESS:
+                if kind == FOREIGN and first_odds < answers.odds[i] - HOPELESS:
                     continue
                 for a in range(m):
                     space.order[a] = starts.order[starts.first[starts.best.window[i, kind]] + a]
