@@ -1,11 +1,9 @@
-"""Float32 estimates of Euclidean distances at every node, for ``alpha = 1``: sums of squares up the tree.
+"""Euclidean distances at every node, for ``alpha = 1``: estimates in float32, by sums of squares up the tree.
 
 Reference rows stand side by side in blocks of `LANES`, columns in fours that do not cross the border of a leaf. Four
-rows go through each block together. Only minima are kept: of the 8 reference rows that make a *cell* (docs/method.md,
-section 2.10).
+rows go through each block together. Only the two smallest estimates of each *cell* of reference rows are kept.
 """
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
@@ -14,17 +12,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from treemend.tcs.exact import kth_smallest, n_folds, smallest_of_folds
-from treemend.tcs.label import FEWEST, SHARE, count_cells, count_in_cells
+from treemend.tcs.exact import CELLS, LANES, ROWS_IN_CELL, kth_radii
 from treemend.tcs.tree import AttributeTree
 
-__all__ = ["EuclideanScan", "Fours", "build_fours"]
-
-LANES = 128
-CELLS = 16
-ROWS_IN_CELL = LANES // CELLS
-BY_NODE = 3.0
-"""Nodes in doubt are searched one by one as long as that costs this part of searching all (benchmarks/speed)."""
+__all__ = ["FASTMATH", "PADDING", "EuclideanScan"]
 
 MINIMA_TOGETHER = 300_000
 """Rows are scanned before their minima are read up to this many minima, which stay in a cache (benchmarks/speed)."""
@@ -36,11 +27,13 @@ FASTMATH = {"nnan", "ninf", "nsz", "contract", "reassoc"}
 
 
 @dataclass(frozen=True, eq=False)
-class Fours:
-    """Columns in fours, and in which order nodes are summed.
+class EuclideanScan:
+    """Reference rows in two forms, columns in fours.
 
     Attributes
     ----------
+    centre : ndarray, one a column
+    tree : AttributeTree
     place : ndarray of int64, one a column
         The column's place in the fours.
     begin, end : ndarray of int64, one a node
@@ -49,44 +42,6 @@ class Fours:
         Nodes, children before their parents, right before left.
     slot : ndarray of int64, one a node
         Where the node's sums are kept until its parent's are taken; siblings are neighbours.
-    """
-
-    place: NDArray[np.int64]
-    begin: NDArray[np.int64]
-    end: NDArray[np.int64]
-    order: NDArray[np.int64]
-    slot: NDArray[np.int64]
-
-
-def build_fours(tree: AttributeTree) -> Fours:
-    """Arrange the tree's columns in fours."""
-    width = tree.stop - tree.start
-    before = np.zeros(tree.stop[0] + 1, dtype=np.int64)
-    place = np.empty(tree.stop[0], dtype=np.int64)
-    leaves = np.flatnonzero(tree.left < 0)
-    for leaf in leaves[np.argsort(tree.start[leaves])]:
-        first = before[tree.start[leaf]]
-        place[tree.start[leaf] : tree.stop[leaf]] = 4 * first + np.arange(width[leaf])
-        before[tree.stop[leaf]] = first - (-width[leaf] // 4)
-    slot = np.zeros(len(width), dtype=np.int64)
-    parents_first, waiting = [], [0]
-    while waiting:
-        node = waiting.pop()
-        parents_first.append(node)
-        left, right = int(tree.left[node]), int(tree.right[node])
-        if left >= 0:
-            slot[left] = slot[node] // 2 * 2 + 2
-            slot[right] = slot[left] + 1
-            waiting += [left, right]
-    return Fours(place, before[tree.start], before[tree.stop], np.array(parents_first[::-1]), slot)
-
-
-@dataclass(frozen=True, eq=False)
-class EuclideanScan:
-    """Reference rows in two forms, columns in fours.
-
-    Attributes
-    ----------
     blocks : ndarray of float32, blocks x fours x 4 LANES
         Less ``centre``.
     cells : ndarray, cells x fours x 4 ROWS_IN_CELL
@@ -94,31 +49,46 @@ class EuclideanScan:
 
     centre: NDArray[np.float64]
     tree: AttributeTree
-    fours: Fours
+    place: NDArray[np.int64]
+    begin: NDArray[np.int64]
+    end: NDArray[np.int64]
+    order: NDArray[np.int64]
+    slot: NDArray[np.int64]
     blocks: NDArray[np.float32]
     cells: NDArray[np.float64]
 
     @classmethod
-    def build(
-        cls,
-        reference: NDArray[np.float64],
-        centre: NDArray[np.float64],
-        tree: AttributeTree,
-        kept: NDArray[np.int64],  # noqa: ARG003 - as for RankedScan, and every column counts here
-    ) -> Self:
+    def build(cls, reference: NDArray[np.float64], centre: NDArray[np.float64], tree: AttributeTree) -> Self:
         """Lay rows out."""
-        fours = build_fours(tree)
-        n_rows, n_fours = len(reference), int(fours.end[0])
+        before = np.zeros(tree.n_features + 1, dtype=np.int64)
+        place = np.empty(tree.n_features, dtype=np.int64)
+        leaves = np.flatnonzero(tree.left < 0)
+        for leaf in leaves[np.argsort(tree.start[leaves])]:
+            columns = slice(tree.start[leaf], tree.stop[leaf])
+            place[columns] = 4 * before[columns.start] + np.arange(columns.stop - columns.start)
+            before[columns.stop] = place[columns.stop - 1] // 4 + 1
+        slot = np.zeros(tree.n_nodes, dtype=np.int64)
+        parents_first, waiting = [], [0]
+        while waiting:
+            node = waiting.pop()
+            parents_first.append(node)
+            left, right = int(tree.left[node]), int(tree.right[node])
+            if left >= 0:
+                slot[left] = slot[node] // 2 * 2 + 2
+                slot[right] = slot[left] + 1
+                waiting += [left, right]
+        n_rows, n_fours = len(reference), int(before[-1])
         n_blocks = -(-n_rows // LANES)
         padded = np.zeros((n_blocks * LANES, 4 * n_fours))
         padded[n_rows:] = PADDING
-        padded[:n_rows, fours.place] = reference
+        padded[:n_rows, place] = reference
         by_cell = padded.reshape(n_blocks, ROWS_IN_CELL, CELLS, n_fours, 4).transpose(0, 2, 3, 4, 1)
         cells = np.ascontiguousarray(by_cell).reshape(n_blocks * CELLS, n_fours, 4 * ROWS_IN_CELL)
-        padded[:n_rows, fours.place] -= centre
+        padded[:n_rows, place] -= centre
         by_four = padded.astype(np.float32).reshape(n_blocks, LANES, n_fours, 4).transpose(0, 2, 3, 1)
         blocks = np.ascontiguousarray(by_four).reshape(n_blocks, n_fours, 4 * LANES)
-        return cls(centre, tree, fours, blocks, cells)
+        begin, end, order = before[tree.start], before[tree.stop], np.array(parents_first[::-1])
+        return cls(centre, tree, place, begin, end, order, slot, blocks, cells)
 
     def radii(
         self,
@@ -129,104 +99,91 @@ class EuclideanScan:
         errors: NDArray[np.float64],
     ) -> NDArray[np.float64]:
         """Return exact K-th radii, rows x nodes; the root of an estimate may be wrong by both kinds of errors."""
-        fours, radii = self.fours, np.empty(errors.shape)
-        for part, exact, minima in self._minima(rows, self.blocks):
-            euclidean_radii(
-                minima,
-                self.cells,
-                exact,
-                left_out[part],
-                fours.begin,
-                fours.end,
-                relative,
-                errors[part],
-                n_neighbors,
-                np.empty(ROWS_IN_CELL),
-                radii[part],
-            )
+        radii, exact = np.empty(errors.shape), self._in_fours(rows)
+        for part, minima, seconds in self._minima(self._in_fours(rows - self.centre), self.blocks):
+            nodes = (self.begin, self.end, left_out[part], 1.0, relative, errors[part], radii[part])
+            kth_radii(minima, seconds, self.cells, exact[part], *nodes, n_neighbors)
         return radii
 
-    def labels(
-        self,
-        rows: NDArray[np.float64],
-        n_neighbors: int,
-        inner: NDArray[np.float32],
-        outer: NDArray[np.float32],
-        squares: NDArray[np.float64],
-    ) -> NDArray[np.bool_]:
-        """Return whether fewer than K reference rows are within the limits, rows x nodes; see `label`."""
-        fours, n_blocks = self.fours, len(self.blocks)
-        counts = np.zeros(inner.shape, dtype=np.int64)
-        width = self.tree.stop - self.tree.start
+    def estimates(self, rows: NDArray[np.float64], node: int) -> Iterator[NDArray[np.float32]]:
+        """Yield for each row estimates of the squared distances of all reference rows at one node."""
+        observed = self._in_fours(~np.isnan(rows)).astype(np.float32)
+        centred = self._in_fours(np.nan_to_num(rows - self.centre)).astype(np.float32)
+        for row, weights in zip(centred, observed, strict=True):
+            sums = np.empty((len(self.blocks), LANES), dtype=np.float32)
+            sum_squares(self.blocks, row, weights, self.begin[node], self.end[node], sums)
+            yield sums.ravel()
 
-        def add_cells(at: NDArray[np.intp], blocks: NDArray[np.float32]) -> None:
-            for part, _, minima in self._minima(rows[at], blocks):
-                found = counts[at[part]]
-                count_cells(minima, inner[at[part]], found)
-                counts[at[part]] = found
+    def count_within(
+        self, rows: NDArray[np.float64], n_neighbors: int, inner: NDArray[np.float32], outer: NDArray[np.float32]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Count the reference rows with estimates up to ``inner`` and up to ``outer``, rows x nodes.
 
-        def count(at: NDArray[np.intp], exact: NDArray[np.float64], minima: NDArray[np.float32]) -> None:
-            found, sums = counts[at], np.empty(ROWS_IN_CELL)
-            count_in_cells(
-                minima, self.cells, exact, fours.begin, fours.end, outer[at], squares, n_neighbors, sums, found
+        The counting ends where K are up to ``inner``. Some blocks are searched at all nodes at once, as long as that is
+        cheaper than the nodes in doubt one by one.
+        """
+        missing, width = np.isnan(rows), self.tree.stop - self.tree.start
+        observed = self._in_fours(~missing).astype(np.float32)
+        centred = self._in_fours(np.nan_to_num(rows - self.centre))
+        single = centred.astype(np.float32)
+        sure, possible = np.zeros((2, *inner.shape), dtype=np.int64)
+
+        def count_by_node(at: NDArray[np.intp], searched: int) -> None:
+            found = sure[at], possible[at]
+            limits = inner[at], outer[at]
+            count_at_nodes(
+                self.blocks, single[at], observed[at], self.begin, self.end, *limits, searched, n_neighbors, *found
             )
-            counts[at] = found
+            sure[at], possible[at] = found
 
-        n_first = -(-max(FEWEST, n_blocks * LANES // SHARE) // LANES)
-        many = np.arange(len(rows))
-        for blocks in (self.blocks[:n_first], self.blocks[n_first : 3 * n_first]):
-            add_cells(many, blocks)
-            by_node = (counts[many] < n_neighbors) @ (1.5 * width + 25) < BY_NODE * width[0]
-            few, many = many[by_node], many[~by_node]
-            nothing = np.empty((len(few), 0, len(width), CELLS), dtype=np.float32)
-            count(few, self._in_fours(rows[few]), nothing)
-        for part, exact, minima in self._minima(rows[many], self.blocks):
-            counts[many[part]] = 0
-            found = counts[many[part]]
-            count_cells(minima, inner[many[part]], found)
-            counts[many[part]] = found
-            count(many[part], exact, minima)
-        return counts < n_neighbors
+        complete = ~missing.any(axis=1)
+        count_by_node(np.flatnonzero(~complete), 0)
+        many, searched = np.flatnonzero(complete), 0
+        while len(many) > 0:
+            size = max(1, len(self.blocks) // 16)
+            for part, minima, _ in self._minima(centred[many], self.blocks[searched : searched + size]):
+                at = many[part]
+                sure[at] += count_cells(minima[: len(at)], inner[at])
+            searched += size
+            by_node = (sure[many] < n_neighbors) @ (width + BY_NODE) < width[0] + BY_NODE
+            by_node |= searched >= len(self.blocks)
+            count_by_node(many[by_node], min(searched, len(self.blocks)))
+            many = many[~by_node]
+        return sure, possible
 
     def _minima(
-        self, rows: NDArray[np.float64], blocks: NDArray[np.float32]
-    ) -> Iterator[tuple[slice, NDArray[np.float64], NDArray[np.float32]]]:
-        """Yield some rows at a time, with columns in fours, and the smallest estimates of the blocks' cells."""
-        fours = self.fours
-        exact, centred = (self._in_fours(values) for values in (rows, rows - self.centre))
-        n_fours = int(fours.end[0])
-        by_quartet = centred.astype(np.float32).reshape(-1, 4, n_fours, 4).transpose(0, 2, 1, 3)
-        together = np.ascontiguousarray(by_quartet).reshape(-1, n_fours, 16)
-        sums = np.zeros((int(fours.slot.max()) + 1, 4 * LANES), dtype=np.float32)
-        minima_of_four = 4 * max(1, len(blocks)) * self.tree.n_nodes * CELLS
+        self, centred: NDArray[np.float64], blocks: NDArray[np.float32]
+    ) -> Iterator[tuple[slice, NDArray[np.float32], NDArray[np.float32]]]:
+        """Yield some rows at a time with the two smallest estimates of the blocks' cells."""
+        n_rows, n_fours = len(centred), self.blocks.shape[1]
+        padded = np.zeros((-(-n_rows // 4) * 4, 4 * n_fours), dtype=np.float32)
+        padded[:n_rows] = centred
+        together = np.ascontiguousarray(padded.reshape(-1, 4, n_fours, 4).transpose(0, 2, 1, 3)).reshape(
+            -1, n_fours, 16
+        )
+        sums = np.zeros((int(self.slot.max()) + 1, 4 * LANES), dtype=np.float32)
+        minima_of_four = 4 * len(blocks) * self.tree.n_nodes * CELLS
         quartets = max(1, min(MINIMA_TOGETHER // minima_of_four, len(together)))
         minima = np.empty((4 * quartets, len(blocks), self.tree.n_nodes, CELLS), dtype=np.float32)
+        seconds = np.empty_like(minima)
+        nodes = (self.order, self.slot, self.begin, self.end, self.tree.left)
         for first in range(0, len(together), quartets):
-            part = slice(4 * first, min(4 * (first + quartets), len(rows)))
-            euclidean_minima(
-                blocks,
-                together[first : first + quartets],
-                fours.order,
-                fours.slot,
-                fours.begin,
-                fours.end,
-                self.tree.left,
-                LANES,
-                CELLS,
-                sums,
-                minima,
-            )
-            yield part, exact[part], minima
+            some = together[first : first + quartets]
+            smallest_in_cells(blocks, some, *nodes, LANES, CELLS, sums, minima, seconds)
+            yield slice(4 * first, min(4 * (first + quartets), n_rows)), minima, seconds
 
-    def _in_fours(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Put columns into fours, and add rows up to a multiple of four."""
-        padded = np.zeros((-(-len(rows) // 4) * 4, 4 * int(self.fours.end[0])))
-        padded[: len(rows), self.fours.place] = rows
+    def _in_fours(self, rows: NDArray[np.float64] | NDArray[np.bool_]) -> NDArray[np.float64]:
+        padded = np.zeros((len(rows), 4 * self.blocks.shape[1]))
+        padded[:, self.place] = rows
         return padded
 
 
+BY_NODE = 8.0
+"""What a node costs, beside its columns, in columns (benchmarks/speed)."""
+
+
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
-def euclidean_minima(
+def smallest_in_cells(
     blocks: NDArray[np.float32],
     rows: NDArray[np.float32],
     order: NDArray[np.int64],
@@ -238,8 +195,9 @@ def euclidean_minima(
     n_cells: int,
     sums: NDArray[np.float32],
     minima: NDArray[np.float32],
+    seconds: NDArray[np.float32],
 ) -> None:
-    """Write the smallest estimates of cells to ``minima``, rows x blocks x nodes x CELLS.
+    """Write the two smallest estimates of cells to ``minima`` and ``seconds``, rows x blocks x nodes x CELLS.
 
     ``rows`` holds for each four rows and four columns the values of the first row, of the second, and so on.
     ``lanes`` and ``n_cells`` are `LANES` and `CELLS`, as numbers that the compiler does not know: loops of unknown
@@ -277,77 +235,95 @@ def euclidean_minima(
             for r in range(4):
                 j = r * LANES
                 for i in range(n_cells):
-                    low = min(sums[s, j + i], sums[s, j + CELLS + i])
-                    low = min(low, sums[s, j + 2 * CELLS + i], sums[s, j + 3 * CELLS + i])
-                    low = min(low, sums[s, j + 4 * CELLS + i], sums[s, j + 5 * CELLS + i])
-                    low = min(low, sums[s, j + 6 * CELLS + i], sums[s, j + 7 * CELLS + i])
-                    minima[4 * quartet + r, block, node, i] = low
+                    low, x = sums[s, j + i], sums[s, j + CELLS + i]
+                    low, high = min(low, x), max(low, x)
+                    x = sums[s, j + 2 * CELLS + i]
+                    low, high = min(low, x), min(high, max(low, x))
+                    x = sums[s, j + 3 * CELLS + i]
+                    low, high = min(low, x), min(high, max(low, x))
+                    x = sums[s, j + 4 * CELLS + i]
+                    low, high = min(low, x), min(high, max(low, x))
+                    x = sums[s, j + 5 * CELLS + i]
+                    low, high = min(low, x), min(high, max(low, x))
+                    x = sums[s, j + 6 * CELLS + i]
+                    low, high = min(low, x), min(high, max(low, x))
+                    x = sums[s, j + 7 * CELLS + i]
+                    minima[4 * quartet + r, block, node, i] = min(low, x)
+                    seconds[4 * quartet + r, block, node, i] = min(high, max(low, x))
 
 
 @njit(cache=True, nogil=True)
-def euclidean_radii(
-    minima: NDArray[np.float32],
-    cells: NDArray[np.float64],
-    rows: NDArray[np.float64],
-    left_out: NDArray[np.int64],
+def count_cells(minima: NDArray[np.float32], limits: NDArray[np.float32]) -> NDArray[np.int64]:
+    """Count the cells whose smallest estimate is within the limits, rows x nodes."""
+    _, n_blocks, n_nodes, n_lanes = minima.shape
+    counts = np.empty(limits.shape, dtype=np.int64)
+    for r in range(len(limits)):
+        for node in range(n_nodes):
+            limit, count = limits[r, node], 0
+            for block in range(n_blocks):
+                for lane in range(n_lanes):
+                    count += minima[r, block, node, lane] <= limit
+            counts[r, node] = count
+    return counts
+
+
+@njit(cache=True, nogil=True, fastmath=FASTMATH)
+def sum_squares(
+    blocks: NDArray[np.float32],
+    row: NDArray[np.float32],
+    weights: NDArray[np.float32],
+    begin: int,
+    end: int,
+    sums: NDArray[np.float32],
+) -> None:
+    """Fill ``sums``, blocks x LANES, with estimates at one node; ``weights`` are 0 where a value is missing."""
+    lanes = sums.shape[1]
+    for block in range(len(blocks)):
+        for i in range(lanes):
+            sums[block, i] = 0
+        for u in range(begin, end):
+            x0, x1, x2, x3 = row[4 * u], row[4 * u + 1], row[4 * u + 2], row[4 * u + 3]
+            w0, w1, w2, w3 = weights[4 * u], weights[4 * u + 1], weights[4 * u + 2], weights[4 * u + 3]
+            for i in range(lanes):
+                d0 = blocks[block, u, i] * w0 - x0
+                d1 = blocks[block, u, LANES + i] * w1 - x1
+                d2 = blocks[block, u, 2 * LANES + i] * w2 - x2
+                d3 = blocks[block, u, 3 * LANES + i] * w3 - x3
+                sums[block, i] = sums[block, i] + d0 * d0 + d1 * d1 + d2 * d2 + d3 * d3
+
+
+@njit(cache=True, nogil=True)
+def count_at_nodes(
+    blocks: NDArray[np.float32],
+    rows: NDArray[np.float32],
+    weights: NDArray[np.float32],
     begin: NDArray[np.int64],
     end: NDArray[np.int64],
-    relative: NDArray[np.float64],
-    absolute: NDArray[np.float64],
+    inner: NDArray[np.float32],
+    outer: NDArray[np.float32],
+    searched: int,
     n_neighbors: int,
-    squares: NDArray[np.float64],
-    radii: NDArray[np.float64],
+    sure: NDArray[np.int64],
+    possible: NDArray[np.int64],
 ) -> None:
-    """Fill ``radii``, rows x nodes, with exact K-th radii.
+    """Count estimates up to ``inner`` and ``outer`` until K are up to ``inner``, one node after the other.
 
-    ``rows`` and ``cells`` have their columns in fours. ``squares``, ROWS_IN_CELL, is scratch.
+    ``sure`` holds before how many at least are up to ``inner`` in the first ``searched`` blocks, which come last here.
     """
-    _, n_blocks, n_nodes, n_lanes = minima.shape
-    folds = n_folds(n_blocks, n_lanes, n_neighbors)
-    folded = np.empty((folds, n_nodes * n_lanes), dtype=np.float32)
-    smallest = np.empty((n_neighbors + 1, (n_nodes + 63) // 64 * 64), dtype=np.float32)
-    listed, lanes_listed = np.empty(folds * n_lanes + 1, dtype=np.int64), np.empty(folds * n_lanes + 1, dtype=np.int64)
-    opened = np.empty(n_blocks * n_lanes + 1, dtype=np.int64)
-    found = np.empty(n_blocks * n_lanes * ROWS_IN_CELL + 1)
-    nearest = np.empty(n_neighbors)
-    for r in range(len(radii)):
-        own = left_out[r]
-        own_cell, own_place = own // LANES * CELLS + own % CELLS, own % LANES // CELLS
-        rank = n_neighbors + (own >= 0)
-        smallest_of_folds(minima[r].reshape(n_blocks, n_nodes * n_lanes), n_lanes, folded, smallest, rank)
-        for node in range(n_nodes):
-            far, near = 1 + relative[node], 1 - relative[node]
-            error = absolute[r, node]
-            farthest = math.sqrt(np.float64(smallest[rank - 1, node])) * far + error
-            bound = ((farthest + error) / near) ** 2 * (1 + 1e-12)
-            farthest = farthest * farthest * (1 + 1e-12)
-            n_listed = 0
-            for fold in range(folds):
-                for lane in range(n_lanes):
-                    listed[n_listed], lanes_listed[n_listed] = fold, lane
-                    n_listed += folded[fold, node * n_lanes + lane] <= bound
-            n_opened = 0
-            for k in range(n_listed):
-                lane = lanes_listed[k]
-                for block in range(listed[k], n_blocks, folds):
-                    opened[n_opened] = block * n_lanes + lane
-                    n_opened += minima[r, block, node, lane] <= bound
-            count = 0
-            for k in range(n_opened):
-                cell = opened[k]
-                for i in range(len(squares)):
-                    squares[i] = 0
-                for u in range(begin[node], end[node]):
-                    x0, x1, x2, x3 = rows[r, 4 * u], rows[r, 4 * u + 1], rows[r, 4 * u + 2], rows[r, 4 * u + 3]
-                    for i in range(len(squares)):
-                        d0 = cells[cell, u, i] - x0
-                        d1 = cells[cell, u, ROWS_IN_CELL + i] - x1
-                        d2 = cells[cell, u, 2 * ROWS_IN_CELL + i] - x2
-                        d3 = cells[cell, u, 3 * ROWS_IN_CELL + i] - x3
-                        squares[i] = squares[i] + d0 * d0 + d1 * d1 + d2 * d2 + d3 * d3
-                if cell == own_cell and own >= 0:
-                    squares[own_place] = np.inf
-                for i in range(len(squares)):
-                    found[count] = squares[i]
-                    count += squares[i] <= farthest
-            radii[r, node] = math.sqrt(kth_smallest(found, count, n_neighbors, nearest))
+    n_blocks = len(blocks)
+    sums = np.empty((1, LANES), dtype=np.float32)
+    lanes = sums.shape[1]
+    for r in range(len(rows)):
+        for node in range(len(begin)):
+            before, low, high = sure[r, node], inner[r, node], outer[r, node]
+            n_sure, n_possible, step = before, 0, 0
+            while n_sure < n_neighbors and step < n_blocks:
+                if step == n_blocks - searched:
+                    n_sure -= before
+                block = (searched + step) % n_blocks
+                sum_squares(blocks[block : block + 1], rows[r], weights[r], begin[node], end[node], sums)
+                for i in range(lanes):
+                    n_sure += sums[0, i] <= low
+                    n_possible += sums[0, i] <= high
+                step += 1
+            sure[r, node], possible[r, node] = n_sure, n_possible

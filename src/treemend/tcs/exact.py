@@ -1,7 +1,8 @@
 """Ranked distances in float64 as the method defines them (docs/method.md, section 2.3), and the nearest rows by them.
 
 The squared differences that count are summed one after the other, from the smallest to the largest, or in the order of
-the columns where all of them count. Of equally distant rows the one with the lower number is nearer.
+the columns where all of them count. Of equally distant rows the one with the lower number is nearer. Which rows are
+measured is decided by estimates in float32, whose roots are wrong by a part ``relative`` and by ``absolute`` at most.
 """
 
 import math
@@ -10,22 +11,31 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["kth_smallest", "n_folds", "nearest_at_node", "smallest_of_folds", "squared_distance"]
+__all__ = ["kth_radii", "n_kept", "nearest_by_estimates", "squared_distance"]
+
+CELLS = 16
+ROWS_IN_CELL = 8
+LANES = CELLS * ROWS_IN_CELL
+"""Row ``i`` of a block of LANES reference rows belongs to the block's cell ``i % CELLS``."""
+
+MARGIN = 1e-12
+"""Covers the rounding of the bounds themselves, which are computed in float64."""
 
 
 @njit(cache=True, nogil=True)
-def n_folds(n_blocks: int, n_lanes: int, n_neighbors: int) -> int:
-    """Return how many folds to take minima over.
+def n_kept(width: int, alpha: float) -> int:
+    """Return how many of ``width`` squared differences count.
 
-    Few make the search for the K-th smallest short, many make what is read of each fold short; there must be clearly
-    more minima than neighbours for a tight bound (benchmarks/speed).
+    Examples
+    --------
+    >>> n_kept(10, 0.7), n_kept(3, 0.1)
+    (7, 1)
     """
-    shortest = int(math.sqrt(n_blocks)) * 16 // n_lanes
-    return min(n_blocks, max(shortest, (2 * n_neighbors + 1) // n_lanes + 1))
+    return max(1, math.floor(alpha * width + 1e-9))
 
 
 @njit(cache=True, nogil=True)
-def sort_values(values: NDArray[np.float64], count: int) -> None:
+def _sort(values: NDArray[np.float64], count: int) -> None:
     """Sort the first ``count`` values in place."""
     gap = 1
     while gap < count // 3:
@@ -41,7 +51,31 @@ def sort_values(values: NDArray[np.float64], count: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def kth_smallest(values: NDArray[np.float64], count: int, k: int, scratch: NDArray[np.float64]) -> float:
+def squared_distance(
+    one: NDArray[np.float64],
+    other: NDArray[np.float64],
+    start: int,
+    stop: int,
+    alpha: float,
+    squares: NDArray[np.float64],
+) -> float:
+    """Return the sum of the smallest squared differences of some columns, NaN left out; ``squares`` is scratch."""
+    width = 0
+    for k in range(start, stop):
+        difference = one[k] - other[k]
+        squares[width] = difference * difference
+        width += not math.isnan(difference)
+    kept = min(width, n_kept(width, alpha))
+    if kept < width:
+        _sort(squares, width)
+    total = 0.0
+    for k in range(kept):
+        total += squares[k]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _kth_smallest(values: NDArray[np.float64], count: int, k: int, scratch: NDArray[np.float64]) -> float:
     """Return the k-th smallest, counted from 1, of the first ``count`` values; ``scratch`` takes k numbers."""
     for place in range(k):
         scratch[place] = np.inf
@@ -57,81 +91,50 @@ def kth_smallest(values: NDArray[np.float64], count: int, k: int, scratch: NDArr
 
 
 @njit(cache=True, nogil=True)
-def squared_distance(
+def nearest_by_estimates(
+    estimates: NDArray[np.float32],
     reference: NDArray[np.float64],
-    number: int,
     row: NDArray[np.float64],
+    left_out: int,
     start: int,
     stop: int,
-    kept: int,
-    squares: NDArray[np.float64],
-) -> float:
-    """Return the sum of the ``kept`` smallest squared differences of some columns; ``squares`` is scratch."""
-    width = stop - start
-    for k in range(width):
-        difference = reference[number, start + k] - row[start + k]
-        squares[k] = difference * difference
-    if kept < width:
-        sort_values(squares, width)
-    total = 0.0
-    for k in range(kept):
-        total += squares[k]
-    return total
-
-
-@njit(cache=True, nogil=True)
-def insert(distances: NDArray[np.float64], numbers: NDArray[np.int64], distance: float, number: int) -> None:
-    """Insert a row into the ascending list of the nearest, by distance, then by number, if it belongs there."""
-    place = len(distances) - 1
-    if distance > distances[place] or (distance == distances[place] and number > numbers[place]):
-        return
-    while place > 0 and (
-        distances[place - 1] > distance or (distances[place - 1] == distance and numbers[place - 1] > number)
-    ):
-        distances[place], numbers[place] = distances[place - 1], numbers[place - 1]
-        place -= 1
-    distances[place], numbers[place] = distance, number
-
-
-@njit(cache=True, nogil=True)
-def nearest_at_node(
-    reference: NDArray[np.float64],
-    rows: NDArray[np.float64],
-    left_out: NDArray[np.int64],
-    start: int,
-    stop: int,
-    kept: int,
+    alpha: float,
+    relative: float,
+    absolute: float,
     distances: NDArray[np.float64],
     numbers: NDArray[np.int64],
 ) -> None:
-    """Fill ``distances`` and ``numbers``, rows x K, with the nearest reference rows over one node's columns."""
+    """Fill ``distances`` and ``numbers`` with the nearest reference rows over some columns.
+
+    ``estimates`` has one a reference row; if it is empty, all rows are measured.
+    """
+    k, n_estimates = len(numbers), len(estimates)
     squares = np.empty(stop - start)
-    for row in range(len(rows)):
-        distances[row] = np.inf
-        numbers[row] = len(reference)
-        for number in range(len(reference)):
-            if number != left_out[row]:
-                square = squared_distance(reference, number, rows[row], start, stop, kept, squares)
-                insert(distances[row], numbers[row], math.sqrt(square), number)
+    distances[:] = np.inf
+    bound = np.inf
+    if n_estimates > 0:
+        kth = math.sqrt(_kth_smallest(estimates, n_estimates, k + (left_out >= 0), np.empty(k + 1)))
+        bound = ((kth * (1 + relative) + 2 * absolute) / (1 - relative)) ** 2 * (1 + MARGIN)
+    for number in range(len(reference)):
+        if number == left_out or (n_estimates > 0 and estimates[number] > bound):
+            continue
+        distance = math.sqrt(squared_distance(reference[number], row, start, stop, alpha, squares))
+        if distance < distances[k - 1]:
+            place = k - 1
+            while place > 0 and distances[place - 1] > distance:
+                distances[place], numbers[place] = distances[place - 1], numbers[place - 1]
+                place -= 1
+            distances[place], numbers[place] = distance, number
 
 
 @njit(cache=True, nogil=True, fastmath={"nnan"})
-def smallest_of_folds(
+def _smallest_of_folds(
     cells: NDArray[np.float32], n_lanes: int, folded: NDArray[np.float32], smallest: NDArray[np.float32], rank: int
 ) -> None:
     """Fill ``smallest``, ranks x nodes, with the smallest minima of folds at every node, ascending.
 
-    Parameters
-    ----------
-    cells : ndarray, blocks x (nodes x lanes)
-        Estimates, or the smallest of several.
-    folded : ndarray, folds x (nodes x lanes)
-        Filled with minima over every ``folds``-th block. Folds are disjoint sets of rows, so the K-th smallest of their
-        minima is not below the K-th smallest estimate.
-    smallest : ndarray
-        With a multiple of 64 nodes, so that loops over them leave no rest.
-    rank : int
-        How many.
+    ``cells`` are blocks x (nodes x lanes). ``folded``, folds x (nodes x lanes), takes minima over every ``folds``-th
+    block: disjoint sets of rows, so the K-th smallest of them is not below the K-th smallest estimate.
     """
     folds, length = folded.shape
     n_columns = smallest.shape[1]
@@ -151,3 +154,128 @@ def smallest_of_folds(
                     value, low = passed_on[node], smallest[k, node]
                     smallest[k, node] = min(low, value)
                     passed_on[node] = max(low, value)
+
+
+@njit(cache=True, nogil=True)
+def _measure_cell(
+    cells: NDArray[np.float64], cell: int, row: NDArray[np.float64], begin: int, end: int, squares: NDArray[np.float64]
+) -> None:
+    """Fill ``squares`` with the squared Euclidean distances of a cell's rows; columns are in fours."""
+    for i in range(len(squares)):
+        squares[i] = 0
+    for u in range(begin, end):
+        x0, x1, x2, x3 = row[4 * u], row[4 * u + 1], row[4 * u + 2], row[4 * u + 3]
+        for i in range(len(squares)):
+            d0 = cells[cell, u, i] - x0
+            d1 = cells[cell, u, ROWS_IN_CELL + i] - x1
+            d2 = cells[cell, u, 2 * ROWS_IN_CELL + i] - x2
+            d3 = cells[cell, u, 3 * ROWS_IN_CELL + i] - x3
+            squares[i] = squares[i] + d0 * d0 + d1 * d1 + d2 * d2 + d3 * d3
+
+
+@njit(cache=True, nogil=True)
+def kth_radii(
+    minima: NDArray[np.float32],
+    seconds: NDArray[np.float32],
+    cells: NDArray[np.float64],
+    rows: NDArray[np.float64],
+    begin: NDArray[np.int64],
+    end: NDArray[np.int64],
+    left_out: NDArray[np.int64],
+    alpha: float,
+    relative: NDArray[np.float64],
+    absolute: NDArray[np.float64],
+    radii: NDArray[np.float64],
+    n_neighbors: int,
+) -> None:
+    """Fill ``radii``, rows x nodes, with exact K-th radii.
+
+    Estimates say between which two radii the K-th one lies. Measured are the cells between them, and those of which
+    more than the nearest row may count. Estimates that cannot be wrong, where ``absolute`` is 0, are taken for the
+    squares that they estimate.
+
+    Parameters
+    ----------
+    minima, seconds : ndarray, rows x blocks x nodes x lanes
+        The smallest estimates of cells of reference rows, and the second smallest; no seconds where a cell is one row.
+    cells, rows, begin, end
+        Reference rows, rows and the nodes' columns, all with columns in fours where a cell has several rows.
+    absolute : ndarray, rows x nodes
+    """
+    _, n_blocks, n_columns, n_lanes = minima.shape
+    single = len(seconds) == 0
+    by_row = cells.reshape(len(cells), cells.shape[1] * cells.shape[2])
+    # Few folds make the search for the K-th smallest short, many make what is read of each fold short; there must be
+    # clearly more minima than neighbours for a tight bound (benchmarks/speed).
+    folds = max(int(math.sqrt(n_blocks)) * 16 // n_lanes, (2 * n_neighbors + 1) // n_lanes + 1)
+    folds = min(n_blocks, folds)
+    folded = np.empty((folds, n_columns * n_lanes), dtype=np.float32)
+    smallest = np.empty((n_neighbors + 1, (n_columns + 63) // 64 * 64), dtype=np.float32)
+    listed = np.empty(folds * n_lanes + 1, dtype=np.int64)
+    opened = np.empty(n_blocks * n_lanes + 1, dtype=np.int64)
+    values = np.empty((n_blocks * n_lanes + 1) * ROWS_IN_CELL)
+    found = np.empty((n_blocks * n_lanes + 1) * ROWS_IN_CELL)
+    nearest, in_cell, squares = np.empty(n_neighbors), np.empty(ROWS_IN_CELL), np.empty(by_row.shape[1])
+    for r in range(len(radii)):
+        own_cell, own_place = left_out[r], 0
+        if own_cell >= 0 and not single:
+            own_cell, own_place = own_cell // LANES * CELLS + own_cell % CELLS, own_cell % LANES // CELLS
+        rank = n_neighbors + (left_out[r] >= 0)
+        _smallest_of_folds(minima[r].reshape(n_blocks, n_columns * n_lanes), n_lanes, folded, smallest, rank)
+        for node in range(len(begin)):
+            far, near = 1 + relative[node], 1 - relative[node]
+            error, top = absolute[r, node], np.float64(smallest[rank - 1, node])
+            bound = ((math.sqrt(top) * far + 2 * error) / near) ** 2 * (1 + MARGIN)
+            if error == 0:
+                # K rows have estimates up to this one, so that only smaller ones matter; there may be many equal ones.
+                bound = top * (1 - 1e-9) if top > 0 else -1.0
+            n_listed = 0
+            for fold in range(folds):
+                for lane in range(n_lanes):
+                    listed[n_listed] = fold * n_lanes + lane
+                    n_listed += folded[fold, node * n_lanes + lane] <= bound
+            n_opened = 0
+            for k in range(n_listed):
+                lane = listed[k] % n_lanes
+                for block in range(listed[k] // n_lanes, n_blocks, folds):
+                    opened[n_opened] = block * n_lanes + lane
+                    values[n_opened] = minima[r, block, node, lane]
+                    n_opened += values[n_opened] <= bound
+            n_open = n_found = 0
+            for k in range(n_opened):
+                cell = opened[k]
+                if cell != own_cell and (single or seconds[r, cell // n_lanes, node, cell % n_lanes] > bound):
+                    opened[n_open], values[n_open] = cell, values[k]
+                    n_open += 1
+                elif not single:
+                    _measure_cell(cells, cell, rows[r], begin[node], end[node], in_cell)
+                    if cell == own_cell:
+                        in_cell[own_place] = np.inf
+                    for i in range(ROWS_IN_CELL):
+                        found[n_found] = in_cell[i]
+                        n_found += in_cell[i] <= bound
+            for k in range(n_found):
+                values[n_open + k] = found[k]
+            kth = min(top, _kth_smallest(values, n_open + n_found, n_neighbors, nearest))
+            if error > 0:
+                # The K-th distance lies between these two, and so does the distance of the row that has it.
+                low, high = math.sqrt(kth) * near - error, math.sqrt(kth) * far + error
+                below = (max(0.0, low - error) / far) ** 2 * (1 - MARGIN)
+                above = ((high + error) / near) ** 2 * (1 + MARGIN)
+                n_below = 0
+                for k in range(n_open):
+                    if values[k] < below:
+                        n_below += 1
+                    elif values[k] <= above and single:
+                        if opened[k] < len(cells):
+                            found[n_found] = squared_distance(
+                                by_row[opened[k]], rows[r], begin[node], end[node], alpha, squares
+                            )
+                            n_found += 1
+                    elif values[k] <= above:
+                        _measure_cell(cells, opened[k], rows[r], begin[node], end[node], in_cell)
+                        for i in range(ROWS_IN_CELL):
+                            found[n_found] = in_cell[i]
+                            n_found += in_cell[i] <= bound
+                kth = _kth_smallest(found, n_found, n_neighbors - n_below, nearest)
+            radii[r, node] = math.sqrt(kth)

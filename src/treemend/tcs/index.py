@@ -1,19 +1,20 @@
-"""Nearest reference rows at every node of the attribute tree (method, sections 3, 4 and 8).
+"""Nearest reference rows at every node of the attribute tree (docs/method.md, sections 2.3, 2.4 and 2.10).
 
-Takes rows as they come, NaN where a value is missing. Gives K-th radii, labels and row numbers, exact in float64.
+Takes rows as they come, NaN where a value is missing. Gives K-th radii, labels and row numbers, exact in float64:
+estimates in float32 of all distances come first, and only rows that these leave in doubt are measured.
 """
 
 import math
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from treemend.tcs.euclidean import EuclideanScan
-from treemend.tcs.exact import nearest_at_node
-from treemend.tcs.observed import nearest_observed
-from treemend.tcs.ranked import RankedScan, n_kept
+from treemend.tcs.exact import nearest_by_estimates
+from treemend.tcs.ranked import RankedScan
 from treemend.tcs.tree import AttributeTree
 from treemend.threads import for_chunks
 
@@ -25,7 +26,6 @@ _FARTHEST = 1e15
 _WIDEST_EXPONENT = 96
 """Values may exceed the width of the reference by this power of two before they, not the width, set the scale."""
 
-
 _ROUNDING = 2.0**-24
 _UNDERFLOW = 2.0**-62
 """What a float32 loses by rounding, and what a difference may lose when its square is too small for a float32."""
@@ -34,8 +34,6 @@ _UNDERFLOW = 2.0**-62
 @dataclass(frozen=True, eq=False)
 class NodeIndex:
     """Reference rows, laid out for finding the nearest of them at every node.
-
-    Float32 estimates of all distances come first; the rows that may be among the nearest by them are measured exactly.
 
     Attributes
     ----------
@@ -47,8 +45,6 @@ class NodeIndex:
     centre : ndarray, one a column
         The middle of each column of ``reference``.
     tree : AttributeTree
-    kept : ndarray of int64, one a node
-        How many of the node's squared differences count.
     spread : ndarray, one a node
         No row of ``reference`` is farther from ``centre`` over the node's columns.
     grid : float
@@ -62,42 +58,27 @@ class NodeIndex:
     alpha: float
     centre: NDArray[np.float64]
     tree: AttributeTree
-    kept: NDArray[np.int64]
     spread: NDArray[np.float64]
     grid: float
     scan: EuclideanScan | RankedScan
 
     @classmethod
     def build(cls, rows: NDArray[np.float64], tree: AttributeTree, alpha: float) -> Self:
-        """Lay out reference rows.
-
-        Parameters
-        ----------
-        rows : ndarray, reference rows x columns
-            Without missing values, columns in the order of the tree.
-        tree : AttributeTree
-        alpha : float
-            Share of a node's squared differences that count, above 0 and at most 1.
-        """
+        """Lay out complete reference rows, columns in the order of the tree."""
         low, high = rows.min(axis=0), rows.max(axis=0)
         exponent = _scale_exponent(low, high)
         reference = np.ldexp(np.ascontiguousarray(rows, dtype=np.float64), -exponent)
         low, high = np.ldexp(low, -exponent), np.ldexp(high, -exponent)
         centre = low / 2 + high / 2
-        kept = np.array([n_kept(width, alpha) for width in (tree.stop - tree.start).tolist()])
-        spread = np.sqrt(_node_sums(np.maximum(high - centre, centre - low)[None] ** 2, tree)[0])
-        scan = RankedScan if np.any(kept < tree.stop - tree.start) else EuclideanScan
-        return cls(
-            reference=reference,
-            exponent=exponent,
-            alpha=alpha,
-            centre=centre,
-            tree=tree,
-            kept=kept,
-            spread=spread,
-            grid=_grid(reference - centre),
-            scan=scan.build(reference, centre, tree, kept),
-        )
+        spread = np.sqrt(_node_sums(np.maximum(high - centre, centre - low)[None] ** 2, *_nodes(tree))[0])
+        grid = _grid(reference - centre)
+        all_count = np.array_equal(_n_kept(tree.stop - tree.start, alpha), tree.stop - tree.start)
+        scan: EuclideanScan | RankedScan
+        if all_count:
+            scan = EuclideanScan.build(reference, centre, tree)
+        else:
+            scan = RankedScan.build(reference, centre, tree, alpha)
+        return cls(reference, exponent, alpha, centre, tree, spread, grid, scan)
 
     def radii(
         self,
@@ -120,39 +101,21 @@ class NodeIndex:
         n_jobs : int, optional
             Number of threads.
         """
-        scaled, own = self._scaled(rows), _own_numbers(rows, left_out)
-        radii, relative = np.empty((len(rows), self.tree.n_nodes)), self._relative_errors()
-        complete = np.flatnonzero(~np.isnan(rows).any(axis=1))
+        scaled, own = self._scaled(rows), np.full(len(rows), -1) if left_out is None else left_out
+        radii, incomplete = np.empty((len(rows), self.tree.n_nodes)), np.isnan(rows).any(axis=1)
+        complete = np.flatnonzero(~incomplete)
 
         def task(part: slice) -> None:
             at = complete[part]
-            radii[at] = self.scan.radii(scaled[at], own[at], n_neighbors, relative, self._errors(scaled[at]))
+            radii[at] = self.scan.radii(scaled[at], own[at], n_neighbors, self._relative, self._errors(scaled[at]))
 
         for_chunks(task, len(complete), self._work(), n_jobs)
-        for row in np.flatnonzero(np.isnan(rows).any(axis=1)):
+        if incomplete.any():
             for node in range(self.tree.n_nodes):
-                radii[row, node] = self._nearest(scaled[[row]], own[[row]], node, n_neighbors)[0][0, -1]
+                distances, _ = self._nearest(scaled[incomplete], own[incomplete], node, n_neighbors)
+                radii[incomplete, node] = distances[:, -1]
+            radii[incomplete] *= self._stretch(scaled[incomplete])
         return np.ldexp(radii, self.exponent)
-
-    def _relative_errors(self) -> NDArray[np.float64]:
-        """Bound the relative errors of the roots of estimates, one a node: half a rounding for each term, and some."""
-        return np.asarray(0.6 * _ROUNDING * (self.tree.stop - self.tree.start + 8))
-
-    def _errors(self, scaled: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Bound how far the roots of estimates are from distances beside the relative errors, rows x nodes.
-
-        0 where all values are such multiples of a power of two that float32 arithmetic is exact.
-        """
-        centred, width = scaled - self.centre, self.tree.stop - self.tree.start
-        norms = np.sqrt(_node_sums(centred**2, self.tree))
-        errors: NDArray[np.float64] = 1.01 * _ROUNDING * (norms + self.spread) + _UNDERFLOW * np.sqrt(width)
-        if self.grid > 0:
-            largest = np.abs(self.spread[0] / self.grid)
-            units = centred / self.grid
-            on_grid = (units == np.rint(units)) & (np.abs(units) <= largest)
-            exact = (_node_sums(~on_grid, self.tree) == 0) & (self.kept * (2 * largest) ** 2 <= 1 / _ROUNDING)
-            errors[exact] = 0
-        return errors
 
     def left_out_radii(self, n_neighbors: int, *, n_jobs: int | None = None) -> NDArray[np.float64]:
         """Return every reference row's K-th radius among the others, reference rows x nodes."""
@@ -165,34 +128,27 @@ class NodeIndex:
         """Return whether each row's K-th radius exceeds the node's limit, rows x nodes.
 
         The same as ``radii(rows, n_neighbors) > limits``, but K reference rows within the limit are enough to know.
-
-        Parameters
-        ----------
-        rows : ndarray, rows x columns
-            NaN where a value is missing.
-        n_neighbors : int
-            K.
-        limits : ndarray, one a node
-        n_jobs : int, optional
-            Number of threads.
         """
-        labels = np.empty((len(rows), self.tree.n_nodes), dtype=np.bool_)
         scaled, within = self._scaled(rows), np.ldexp(limits, -self.exponent)
-        squares = _largest_squares(within)
-        missing = np.isnan(rows).any(axis=1)
-        complete = np.flatnonzero(~missing)
-        relative = self._relative_errors()
+        labels = np.empty((len(rows), self.tree.n_nodes), dtype=np.bool_)
 
         def task(part: slice) -> None:
-            at = complete[part]
-            errors = self._errors(scaled[at])
-            sure = np.where(within > errors, (within - errors) ** 2 / (1 + relative) ** 2 * (1 - 1e-12), -1)
-            possible = np.where(within >= 0, (within + errors) ** 2 / (1 - relative) ** 2 * (1 + 1e-12), -1)
-            inner, outer = (_rounded_down(np.where(errors == 0, squares, bound)) for bound in (sure, possible))
-            labels[at] = self.scan.labels(scaled[at], n_neighbors, inner, outer, squares)
+            some, stretch = scaled[part], self._stretch(scaled[part])
+            errors, limit = self._errors(some), within / stretch
+            with np.errstate(over="ignore", invalid="ignore"):
+                sure = (limit - errors) ** 2 / (1 + self._relative) ** 2 * (1 - 1e-12)
+                possible = (limit + errors) ** 2 / (1 - self._relative) ** 2 * (1 + 1e-12)
+            exact = _largest_squares(within, stretch)
+            inner = _rounded_down(np.where(errors == 0, exact, np.where(limit > errors, sure, -1)))
+            outer = _rounded_down(np.where(errors == 0, exact, np.where(limit >= 0, possible, -1)))
+            n_sure, n_possible = self.scan.count_within(some, n_neighbors, inner, outer)
+            labels[part] = found = n_sure < n_neighbors
+            for node in np.flatnonzero((found & (n_possible >= n_neighbors)).any(axis=0)):
+                at = np.flatnonzero(found[:, node] & (n_possible[:, node] >= n_neighbors))
+                distances, _ = self._nearest(some[at], np.full(len(at), -1), node, n_neighbors)
+                labels[part.start + at, node] = distances[:, -1] * stretch[at, node] > within[node]
 
-        for_chunks(task, len(complete), self._work() // 4, n_jobs, largest=256)
-        labels[missing] = self.radii(rows[missing], n_neighbors, n_jobs=n_jobs) > limits
+        for_chunks(task, len(rows), self._work() // 4, n_jobs, largest=256)
         return labels
 
     def neighbors(
@@ -204,21 +160,8 @@ class NodeIndex:
         left_out: NDArray[np.int64] | None = None,
         n_jobs: int | None = None,
     ) -> NDArray[np.int64]:
-        """Return the numbers of the K nearest reference rows at one node, rows x K, nearest first.
-
-        Parameters
-        ----------
-        rows : ndarray, rows x columns
-            NaN where a value is missing.
-        node : int
-        n_neighbors : int
-            K.
-        left_out : ndarray of int64, one a row, optional
-            The reference row that does not count as a neighbour of this row, -1 for none.
-        n_jobs : int, optional
-            Number of threads.
-        """
-        scaled, own = self._scaled(rows), _own_numbers(rows, left_out)
+        """Return the numbers of the K nearest reference rows at one node, rows x K, nearest first; see `radii`."""
+        scaled, own = self._scaled(rows), np.full(len(rows), -1) if left_out is None else left_out
         numbers = np.empty((len(rows), n_neighbors), dtype=np.int64)
 
         def task(part: slice) -> None:
@@ -230,31 +173,53 @@ class NodeIndex:
     def _nearest(
         self, scaled: NDArray[np.float64], own: NDArray[np.int64], node: int, n_neighbors: int
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        start, stop, kept = int(self.tree.start[node]), int(self.tree.stop[node]), self.kept[node]
-        distances = np.empty((len(scaled), n_neighbors))
-        numbers = np.empty((len(scaled), n_neighbors), dtype=np.int64)
-        missing = np.isnan(scaled[:, start:stop]).any(axis=1)
-        for row in np.flatnonzero(missing):
-            distances[row], numbers[row] = nearest_observed(
-                self.reference, scaled[row], own[row], start, stop, self.alpha, n_neighbors
+        distances, numbers = np.empty((len(scaled), n_neighbors)), np.empty((len(scaled), n_neighbors), dtype=np.int64)
+        errors = self._errors(scaled)[:, node]
+        for r, estimates in enumerate(self.scan.estimates(scaled, node)):
+            nearest_by_estimates(
+                estimates[: len(self.reference)],
+                self.reference,
+                scaled[r],
+                own[r],
+                self.tree.start[node],
+                self.tree.stop[node],
+                self.alpha,
+                self._relative[node],
+                errors[r],
+                distances[r],
+                numbers[r],
             )
-        complete = np.flatnonzero(~missing)
-        if isinstance(self.scan, EuclideanScan):
-            found = distances[complete], numbers[complete]
-            nearest_at_node(self.reference, scaled[complete], own[complete], start, stop, kept, *found)
-            distances[complete], numbers[complete] = found
-            return distances, numbers
-        # Columns outside of the node do not matter, and may be missing.
-        rows = np.tile(self.centre, (len(complete), 1))
-        rows[:, start:stop] = scaled[complete, start:stop]
-        errors, relative = self._errors(rows)[:, node], self._relative_errors()[node]
-        candidates = self.scan.candidates(rows, own[complete], node, n_neighbors, relative, errors)
-        for row, among in zip(complete, candidates, strict=True):
-            found, part = (distances[[row]], numbers[[row]]), self.reference[among, start:stop]
-            own_place = np.append(np.flatnonzero(among == own[row]), -1)
-            nearest_at_node(part, scaled[[row], start:stop], own_place, 0, stop - start, kept, *found)
-            distances[row], numbers[row] = found[0][0], among[found[1][0]]
         return distances, numbers
+
+    @property
+    def _relative(self) -> NDArray[np.float64]:
+        """Bound the relative errors of the roots of estimates, one a node: half a rounding for each term, and some."""
+        return np.asarray(0.6 * _ROUNDING * (self.tree.stop - self.tree.start + 8))
+
+    def _errors(self, scaled: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Bound how far the roots of estimates are from distances beside the relative errors, rows x nodes.
+
+        0 where all values are such multiples of a power of two that float32 arithmetic is exact.
+        """
+        centred, width = np.nan_to_num(scaled - self.centre), self.tree.stop - self.tree.start
+        norms = np.sqrt(_node_sums(centred**2, *_nodes(self.tree)))
+        errors: NDArray[np.float64] = 1.01 * _ROUNDING * (norms + self.spread) + _UNDERFLOW * np.sqrt(width)
+        if self.grid > 0:
+            largest = np.abs(self.spread[0] / self.grid)
+            units = centred / self.grid
+            off_grid = (units != np.rint(units)) | (np.abs(units) > largest)
+            exact = _node_sums(off_grid.astype(np.float64), *_nodes(self.tree)) == 0
+            errors[exact & (width * (2 * largest) ** 2 <= 1 / _ROUNDING)] = 0
+        return errors
+
+    def _stretch(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return by how much distances over the observed columns fall short of those over all, rows x nodes."""
+        missing = np.isnan(rows)
+        if not missing.any():
+            return np.broadcast_to(1.0, (len(rows), self.tree.n_nodes))
+        observed = _node_sums((~missing).astype(np.float64), *_nodes(self.tree))
+        width = self.tree.stop - self.tree.start
+        return np.asarray(np.sqrt(_n_kept(width, self.alpha) / _n_kept(observed, self.alpha)))
 
     def _scaled(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
         half = self.exponent // 2
@@ -267,10 +232,33 @@ class NodeIndex:
         return len(self.reference) * int((self.tree.stop - self.tree.start).sum())
 
 
-def _node_sums(squares: NDArray[np.float64], tree: AttributeTree) -> NDArray[np.float64]:
+def _nodes(tree: AttributeTree) -> tuple[NDArray[np.int64], ...]:
+    return tree.start, tree.stop, tree.left, tree.right
+
+
+@njit(cache=True, nogil=True)
+def _node_sums(
+    values: NDArray[np.float64],
+    start: NDArray[np.int64],
+    stop: NDArray[np.int64],
+    left: NDArray[np.int64],
+    right: NDArray[np.int64],
+) -> NDArray[np.float64]:
     """Sum over the columns of every node, rows x nodes."""
-    bounds = np.stack([tree.start, tree.stop], axis=1).ravel()
-    return np.asarray(np.add.reduceat(np.pad(squares, ((0, 0), (0, 1))), bounds, axis=1)[:, ::2])
+    sums = np.zeros((len(values), len(start)))
+    for r in range(len(values)):
+        for node in range(len(start) - 1, -1, -1):
+            if left[node] >= 0:
+                sums[r, node] = sums[r, left[node]] + sums[r, right[node]]
+                continue
+            for column in range(start[node], stop[node]):
+                sums[r, node] += values[r, column]
+    return sums
+
+
+def _n_kept(width: NDArray[Any], alpha: float) -> NDArray[np.float64]:
+    """As `treemend.tcs.exact.n_kept`, for many widths."""
+    return np.maximum(1.0, np.floor(alpha * width + 1e-9))
 
 
 def _grid(centred: NDArray[np.float64]) -> float:
@@ -291,20 +279,16 @@ def _rounded_down(values: NDArray[np.float64]) -> NDArray[np.float32]:
     return np.where(rounded > values, np.nextafter(rounded, np.float32(-np.inf)), rounded)
 
 
-def _largest_squares(limits: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the largest numbers whose roots do not exceed the limits; -1 where there is none."""
-    with np.errstate(over="ignore"):
-        squares = np.where(limits >= 0, limits * limits, -1.0)
-    for _ in range(4):
+def _largest_squares(limits: NDArray[np.float64], stretch: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the largest numbers whose roots, stretched, do not exceed the limits; -1 where there is none."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = np.where(limits >= 0, (limits / stretch) ** 2, -1.0)
+    for _ in range(6):
         above = np.nextafter(squares, np.inf)
-        squares = np.where((limits >= 0) & (np.sqrt(np.abs(above)) <= limits), above, squares)
-        too_large = (limits >= 0) & (np.sqrt(np.abs(squares)) > limits)
+        squares = np.where((limits >= 0) & (np.sqrt(np.abs(above)) * stretch <= limits), above, squares)
+        too_large = (limits >= 0) & (np.sqrt(np.abs(squares)) * stretch > limits)
         squares = np.where(too_large, np.nextafter(squares, -np.inf), squares)
     return squares
-
-
-def _own_numbers(rows: NDArray[np.float64], left_out: NDArray[np.int64] | None) -> NDArray[np.int64]:
-    return np.full(len(rows), -1) if left_out is None else np.ascontiguousarray(left_out, dtype=np.int64)
 
 
 def _scale_exponent(low: NDArray[np.float64], high: NDArray[np.float64]) -> int:

@@ -1,6 +1,5 @@
-"""Nearest rows by ranked distances, for ``alpha < 1``: estimates of all rows, exact distances where they decide."""
+"""Ranked distances at every node, for ``alpha < 1``: estimates in float32, by the sorting network of `network`."""
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
@@ -9,27 +8,18 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from treemend.tcs.exact import kth_smallest, n_folds, smallest_of_folds, squared_distance
-from treemend.tcs.label import FEWEST, SHARE, count_witnesses
-from treemend.tcs.network import LANES, PADDING, Network, build_network, ranked_estimates
+from treemend.tcs.exact import kth_radii, n_kept
+from treemend.tcs.network import FASTMATH, LANES, Network, build_network, estimate_block
 from treemend.tcs.tree import AttributeTree
 
-__all__ = ["RankedScan", "n_kept"]
+__all__ = ["RankedScan"]
 
 ESTIMATES_TOGETHER = 500_000
 """Rows are scanned together up to this many estimates, which stay in a cache, while each block is read once for them
 (benchmarks/speed)."""
 
-
-def n_kept(width: int, alpha: float) -> int:
-    """Return how many of ``width`` squared differences count (docs/method.md, section 2.3).
-
-    Examples
-    --------
-    >>> n_kept(10, 0.7), n_kept(3, 0.1)
-    (7, 1)
-    """
-    return max(1, math.floor(alpha * width + 1e-9))
+PADDING = np.float32(1e16)
+"""On wires without a column and for rows that fill up the last block: its square is larger than any other."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,26 +29,23 @@ class RankedScan:
     reference: NDArray[np.float64]
     centre: NDArray[np.float64]
     tree: AttributeTree
-    kept: NDArray[np.int64]
+    alpha: float
     network: Network
     blocks: NDArray[np.float32]
 
     @classmethod
     def build(
-        cls,
-        reference: NDArray[np.float64],
-        centre: NDArray[np.float64],
-        tree: AttributeTree,
-        kept: NDArray[np.int64],
+        cls, reference: NDArray[np.float64], centre: NDArray[np.float64], tree: AttributeTree, alpha: float
     ) -> Self:
         """Lay rows out."""
-        network = build_network(tree, kept)
+        kept = np.array([n_kept(width, alpha) for width in (tree.stop - tree.start).tolist()])
+        network = build_network(tree).counting(kept)
         n_rows, n_wires = len(reference), network.weights.shape[1]
         n_blocks = -(-n_rows // LANES)
         padded = np.full((n_blocks * LANES, n_wires), PADDING)
         padded[:n_rows, network.wire] = reference - centre
         blocks = np.ascontiguousarray(padded.reshape(n_blocks, LANES, n_wires // 8, 8).transpose(0, 2, 3, 1))
-        return cls(reference, centre, tree, kept, network, blocks.reshape(n_blocks, n_wires // 8, 8 * LANES))
+        return cls(reference, centre, tree, alpha, network, blocks.reshape(n_blocks, n_wires // 8, 8 * LANES))
 
     def radii(
         self,
@@ -69,187 +56,165 @@ class RankedScan:
         errors: NDArray[np.float64],
     ) -> NDArray[np.float64]:
         """Return exact K-th radii, rows x nodes; the root of an estimate may be wrong by both kinds of errors."""
-        tree, radii = self.tree, np.empty(errors.shape)
-        for part, estimates in self._estimates(rows, self.blocks, self.network.passes, self.network.node_at):
-            ranked_radii(
-                estimates,
-                self.reference,
-                rows[part],
-                left_out[part],
-                tree.start,
-                tree.stop,
-                self.kept,
-                relative,
-                errors[part],
-                n_neighbors,
-                radii[part],
+        radii, cells = np.empty(errors.shape), self.reference[:, :, None]
+        no_seconds = np.empty((0, 0, 0, 0), dtype=np.float32)
+        nodes = (self.tree.start, self.tree.stop)
+        for part, estimates in self._estimates(rows, self.network, 0):
+            errors_there = (relative, errors[part], radii[part])
+            kth_radii(
+                estimates, no_seconds, cells, rows[part], *nodes, left_out[part], self.alpha, *errors_there, n_neighbors
             )
         return radii
 
-    def candidates(
-        self,
-        rows: NDArray[np.float64],
-        left_out: NDArray[np.int64],
-        node: int,
-        n_neighbors: int,
-        relative: float,
-        errors: NDArray[np.float64],
-    ) -> Iterator[NDArray[np.intp]]:
-        """Yield for each row the numbers of the reference rows that may be among its nearest at one node, ascending."""
-        column = np.where(self.network.node_at == node, 0, 1)
-        for part, estimates in self._estimates(rows, self.blocks, self.network.passes_of(node), column):
-            for own, error, found in zip(left_out[part], errors[part], estimates[:, :, 0], strict=False):
-                roots = np.sqrt(found.ravel()[: len(self.reference)].astype(np.float64))
-                rank = n_neighbors - 1 + (own >= 0)
-                bound = np.partition(roots, rank)[rank] * (1 + relative) + 2 * error
-                yield np.flatnonzero(roots * (1 - relative) <= bound * (1 + 1e-12))
+    def estimates(self, rows: NDArray[np.float64], node: int) -> Iterator[NDArray[np.float32]]:
+        """Yield for each row estimates of the squared distances of all reference rows at one node."""
+        for row in rows:
+            [(_, network)] = self._networks(row[None])
+            for _, estimates in self._estimates(row[None], network, node):
+                yield estimates[0, :, node].ravel()
 
-    def labels(
-        self,
-        rows: NDArray[np.float64],
-        n_neighbors: int,
-        inner: NDArray[np.float32],
-        outer: NDArray[np.float32],
-        squares: NDArray[np.float64],
-    ) -> NDArray[np.bool_]:
-        """Return whether fewer than K reference rows are within the limits, rows x nodes; see `label`."""
-        tree, network = self.tree, self.network
-        counts = np.zeros(inner.shape, dtype=np.int64)
+    def count_within(
+        self, rows: NDArray[np.float64], n_neighbors: int, inner: NDArray[np.float32], outer: NDArray[np.float32]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Count the reference rows with estimates up to ``inner`` and up to ``outer``, rows x nodes.
 
-        def count(at: NDArray[np.intp], blocks: slice, top: int) -> None:
-            """Count at all nodes of the subtree below ``top``."""
-            inside = (tree.start >= tree.start[top]) & (tree.stop <= tree.stop[top]) & (tree.depth >= tree.depth[top])
-            nodes = np.flatnonzero(inside)
-            column = np.full(tree.n_nodes + 1, len(nodes))
-            column[nodes] = np.arange(len(nodes))
-            found, passes = counts[at], network.passes_of(top)
-            for part, estimates in self._estimates(rows[at], self.blocks[blocks], passes, column[network.node_at]):
-                count_witnesses(
-                    estimates,
-                    blocks.start * LANES,
-                    self.reference,
-                    rows[at[part]],
-                    nodes,
-                    tree.start,
-                    tree.stop,
-                    self.kept,
-                    inner[at[part]],
-                    outer[at[part]],
-                    squares,
-                    n_neighbors,
-                    found[part],
-                )
-            counts[at] = found
-
-        blocks = slice(0, min(-(-max(FEWEST, len(self.reference) // SHARE) // LANES), len(self.blocks)))
-        count(np.arange(len(rows)), blocks, 0)
-        while blocks.stop < len(self.blocks):
-            blocks = slice(blocks.stop, min(3 * blocks.stop, len(self.blocks)))
-            in_doubt = counts < n_neighbors
-            searched = np.zeros(counts.shape, dtype=np.bool_)
-            for node in range(tree.n_nodes):
-                above = searched[:, tree.parent[node]] & (node > 0)
-                searched[:, node] = above | in_doubt[:, node]
-                at = np.flatnonzero(in_doubt[:, node] & ~above)
-                if len(at):
-                    count(at, blocks, node)
-        return counts < n_neighbors
-
-    def _estimates(
-        self,
-        rows: NDArray[np.float64],
-        blocks: NDArray[np.float32],
-        passes: NDArray[np.int64],
-        node_at: NDArray[np.int64],
-    ) -> Iterator[tuple[slice, NDArray[np.float32]]]:
-        """Yield estimates of some rows at a time, rows x blocks x columns x LANES."""
-        network, n_columns = self.network, max(2, int(node_at.max()) + 1)
-        on_wires = np.zeros((len(rows), network.weights.shape[1]), dtype=np.float32)
-        on_wires[:, network.wire] = rows - self.centre
-        wires = np.zeros(network.weights.shape[1] * LANES, dtype=np.float32)
-        together = max(1, min(len(rows), ESTIMATES_TOGETHER // (len(blocks) * n_columns * LANES)))
-        estimates = np.zeros((together, len(blocks), n_columns, LANES), dtype=np.float32)
-        for first in range(0, len(rows), together):
-            part = slice(first, first + together)
-            ranked_estimates(
-                blocks,
-                on_wires[part],
-                passes,
+        The counting ends where K are up to ``inner``.
+        """
+        sure, possible = np.zeros((2, *inner.shape), dtype=np.int64)
+        for at, network in self._networks(rows):
+            found = np.zeros((2, len(at), self.tree.n_nodes), dtype=np.int64)
+            wires = np.zeros(network.weights.size // len(network.weights) * LANES, dtype=np.float32)
+            count_ranked(
+                self.blocks,
+                self._on_wires(rows[at]),
+                network.passes,
+                network.begin,
                 network.weights,
-                node_at,
+                network.node_at,
+                inner[at],
+                outer[at],
+                n_neighbors,
                 LANES,
                 wires,
                 wires.reshape(-1, 8 * LANES),
-                estimates,
+                *found,
             )
+            sure[at], possible[at] = found
+        return sure, possible
+
+    def _networks(self, rows: NDArray[np.float64]) -> Iterator[tuple[NDArray[np.intp], Network]]:
+        """Yield rows with the network that they need: all complete ones, and each with missing values by itself."""
+        missing = np.isnan(rows)
+        complete = ~missing.any(axis=1)
+        if complete.any():
+            yield np.flatnonzero(complete), self.network
+        for row in np.flatnonzero(~complete):
+            observed = np.append(0, np.cumsum(~missing[row]))
+            width = observed[self.tree.stop] - observed[self.tree.start]
+            kept = np.array([min(count, n_kept(count, self.alpha)) for count in width.tolist()])
+            yield np.array([row]), self.network.counting(kept)
+
+    def _on_wires(self, rows: NDArray[np.float64]) -> NDArray[np.float32]:
+        """Missing values are farther from all than any observed one, also from rows that fill up a block."""
+        on_wires = np.zeros((len(rows), self.network.weights.shape[1]), dtype=np.float32)
+        on_wires[:, self.network.wire] = np.where(np.isnan(rows), -PADDING, rows - self.centre)
+        return on_wires
+
+    def _estimates(
+        self, rows: NDArray[np.float64], network: Network, node: int
+    ) -> Iterator[tuple[slice, NDArray[np.float32]]]:
+        """Yield estimates at a node and those below it, some rows at a time, rows x blocks x (nodes + 1) x LANES."""
+        passes = network.passes[network.begin[node] : network.begin[node + 1]]
+        n_blocks, n_columns, n_wires = len(self.blocks), self.tree.n_nodes + 1, network.weights.shape[1]
+        on_wires, wires = self._on_wires(rows), np.zeros(n_wires * LANES, dtype=np.float32)
+        together = max(1, min(len(rows), ESTIMATES_TOGETHER // (n_blocks * n_columns * LANES)))
+        estimates = np.zeros((together, n_blocks, n_columns, LANES), dtype=np.float32)
+        for first in range(0, len(rows), together):
+            part = slice(first, min(first + together, len(rows)))
+            network_at = (passes, network.weights, network.node_at, LANES, wires, wires.reshape(-1, 8 * LANES))
+            estimate_rows(self.blocks, on_wires[part], *network_at, estimates)
             yield part, estimates
 
 
-@njit(cache=True, nogil=True)
-def ranked_radii(
+@njit(cache=True, nogil=True, fastmath=FASTMATH)
+def estimate_rows(
+    blocks: NDArray[np.float32],
+    rows: NDArray[np.float32],
+    passes: NDArray[np.int64],
+    weights: NDArray[np.float32],
+    node_at: NDArray[np.int64],
+    lanes: int,
+    wires: NDArray[np.float32],
+    eights: NDArray[np.float32],
     estimates: NDArray[np.float32],
-    reference: NDArray[np.float64],
-    rows: NDArray[np.float64],
-    left_out: NDArray[np.int64],
-    start: NDArray[np.int64],
-    stop: NDArray[np.int64],
-    kept: NDArray[np.int64],
-    relative: NDArray[np.float64],
-    absolute: NDArray[np.float64],
-    n_neighbors: int,
-    radii: NDArray[np.float64],
 ) -> None:
-    """Fill ``radii``, rows x nodes, with exact K-th radii.
+    """Fill ``estimates``, rows x blocks x (nodes + 1) x LANES."""
+    for block in range(len(blocks)):
+        for r in range(len(rows)):
+            estimate_block(blocks[block], rows[r], passes, weights, node_at, lanes, wires, eights, estimates[r, block])
 
-    Of the rows whose estimates are not above a bound, those are measured that may have the K-th distance by their
-    estimates. Estimates that cannot be wrong, where ``absolute`` is 0, are taken for the squares that they estimate.
+
+@njit(cache=True, nogil=True, fastmath=FASTMATH)
+def count_ranked(
+    blocks: NDArray[np.float32],
+    rows: NDArray[np.float32],
+    passes: NDArray[np.int64],
+    begin: NDArray[np.int64],
+    weights: NDArray[np.float32],
+    node_at: NDArray[np.int64],
+    inner: NDArray[np.float32],
+    outer: NDArray[np.float32],
+    n_neighbors: int,
+    lanes: int,
+    wires: NDArray[np.float32],
+    eights: NDArray[np.float32],
+    sure: NDArray[np.int64],
+    possible: NDArray[np.int64],
+) -> None:
+    """Count estimates up to ``inner`` and ``outer`` until K are up to ``inner``.
+
+    Blocks are searched at all nodes at once as long as that is cheaper than the nodes in doubt one by one.
     """
-    _, n_blocks, n_nodes, n_lanes = estimates.shape
-    folds = n_folds(n_blocks, n_lanes, n_neighbors)
-    folded = np.empty((folds, n_nodes * n_lanes), dtype=np.float32)
-    smallest = np.empty((n_neighbors + 1, (n_nodes + 63) // 64 * 64), dtype=np.float32)
-    squares = np.empty(reference.shape[1])
-    listed = np.empty(folds * n_lanes + 1, dtype=np.int64)
-    numbers = np.empty(n_blocks * n_lanes + 1, dtype=np.int64)
-    found = np.empty(n_blocks * n_lanes + 1)
-    nearest = np.empty(n_neighbors)
+    n_blocks, n_nodes = len(blocks), len(begin) - 1
+    estimates = np.zeros((n_nodes + 1, LANES), dtype=np.float32)
+    # Passes read and write all of their wires, merges more of them for wide nodes.
+    cost = np.zeros(n_nodes)
+    for node in range(n_nodes):
+        for number in range(begin[node], begin[node + 1]):
+            cost[node] += passes[number, 2] - passes[number, 1] + 4
     for r in range(len(rows)):
-        rank = n_neighbors + (left_out[r] >= 0)
-        smallest_of_folds(estimates[r].reshape(n_blocks, n_nodes * n_lanes), n_lanes, folded, smallest, rank)
-        for node in range(len(start)):
-            far, near = 1 + relative[node], 1 - relative[node]
-            error, top = absolute[r, node], np.float64(smallest[rank - 1, node])
-            bound = ((math.sqrt(top) * far + 2 * error) / near) ** 2 * (1 + 1e-12)
-            if error == 0:
-                # K rows have estimates up to this one, so that only smaller ones matter; there may be many equal ones.
-                bound = top * (1 - 1e-9) if top > 0 else -1.0
-            n_listed = 0
-            for fold in range(folds):
-                for lane in range(n_lanes):
-                    listed[n_listed] = fold * n_lanes + lane
-                    n_listed += folded[fold, node * n_lanes + lane] <= bound
-            count = 0
-            for k in range(n_listed):
-                lane = listed[k] % n_lanes
-                for block in range(listed[k] // n_lanes, n_blocks, folds):
-                    number = block * n_lanes + lane
-                    numbers[count] = number
-                    found[count] = estimates[r, block, node, lane]
-                    count += (found[count] <= bound) & (number != left_out[r])
-            radius = math.sqrt(min(top, kth_smallest(found, count, n_neighbors, nearest)))
-            if error > 0:
-                # The K-th distance lies between these two, and so does the distance of the row that has it.
-                low, high = radius * near - error, radius * far + error
-                below = (max(0.0, low - error) / far) ** 2 * (1 - 1e-12)
-                above = ((high + error) / near) ** 2 * (1 + 1e-12)
-                n_below, n_open = 0, 0
-                for k in range(count):
-                    if found[k] < below:
-                        n_below += 1
-                    elif found[k] <= above and numbers[k] < len(reference):
-                        found[n_open] = squared_distance(
-                            reference, numbers[k], rows[r], start[node], stop[node], kept[node], squares
-                        )
-                        n_open += 1
-                radius = math.sqrt(kth_smallest(found, n_open, n_neighbors - n_below, nearest))
-            radii[r, node] = radius
+        searched, in_doubt = 0, np.inf
+        while searched < n_blocks and in_doubt > cost[0]:
+            these = passes[: begin[1]]
+            estimate_block(blocks[searched], rows[r], these, weights, node_at, lanes, wires, eights, estimates)
+            searched, in_doubt = searched + 1, 0.0
+            for node in range(n_nodes):
+                if sure[r, node] < n_neighbors:
+                    count_lanes(estimates[node], inner[r, node], outer[r, node], r, node, sure, possible)
+                    in_doubt += cost[node] * (sure[r, node] < n_neighbors)
+        for node in range(n_nodes):
+            these = passes[begin[node] : begin[node + 1]]
+            block = searched
+            while block < n_blocks and sure[r, node] < n_neighbors:
+                estimate_block(blocks[block], rows[r], these, weights, node_at, lanes, wires, eights, estimates)
+                count_lanes(estimates[node], inner[r, node], outer[r, node], r, node, sure, possible)
+                block += 1
+
+
+@njit(cache=True, nogil=True)
+def count_lanes(
+    estimates: NDArray[np.float32],
+    low: float,
+    high: float,
+    r: int,
+    node: int,
+    sure: NDArray[np.int64],
+    possible: NDArray[np.int64],
+) -> None:
+    """Add the estimates up to ``low`` and ``high`` to the counts of a row and node."""
+    n_low = n_high = 0
+    for i in range(len(estimates)):
+        n_low += estimates[i] <= low
+        n_high += estimates[i] <= high
+    sure[r, node] += n_low
+    possible[r, node] += n_high
