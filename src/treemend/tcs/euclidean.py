@@ -6,7 +6,7 @@ rows go through each block together. Only the two smallest estimates of each *ce
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numba import njit
@@ -19,6 +19,10 @@ __all__ = ["FASTMATH", "PADDING", "EuclideanScan"]
 
 MINIMA_TOGETHER = 300_000
 """Rows are scanned before their minima are read up to this many minima, which stay in a cache (benchmarks/speed)."""
+
+BY_NODE, AT_ONCE = 20.0, 4.0
+"""What a block costs at one node, beside its columns, in columns, and at all nodes, in columns of the root: decides
+when nodes are searched one by one (benchmarks/speed)."""
 
 PADDING = np.float32(1e16)
 """For rows that fill up the last block: farther than any other."""
@@ -36,12 +40,11 @@ class EuclideanScan:
     tree : AttributeTree
     place : ndarray of int64, one a column
         The column's place in the fours.
-    begin, end : ndarray of int64, one a node
-        The fours of a node are ``begin`` to ``end - 1``.
+    nodes : four ndarray of int64, one a node
+        The first of a node's fours and the one after the last; where the node's sums are kept until its parent's are
+        taken, siblings side by side; its left child.
     order : ndarray of int64, one a node
         Nodes, children before their parents, right before left.
-    slot : ndarray of int64, one a node
-        Where the node's sums are kept until its parent's are taken; siblings are neighbours.
     blocks : ndarray of float32, blocks x fours x 4 LANES
         Less ``centre``.
     cells : ndarray, cells x fours x 4 ROWS_IN_CELL
@@ -50,10 +53,8 @@ class EuclideanScan:
     centre: NDArray[np.float64]
     tree: AttributeTree
     place: NDArray[np.int64]
-    begin: NDArray[np.int64]
-    end: NDArray[np.int64]
+    nodes: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
     order: NDArray[np.int64]
-    slot: NDArray[np.int64]
     blocks: NDArray[np.float32]
     cells: NDArray[np.float64]
 
@@ -87,8 +88,8 @@ class EuclideanScan:
         padded[:n_rows, place] -= centre
         by_four = padded.astype(np.float32).reshape(n_blocks, LANES, n_fours, 4).transpose(0, 2, 3, 1)
         blocks = np.ascontiguousarray(by_four).reshape(n_blocks, n_fours, 4 * LANES)
-        begin, end, order = before[tree.start], before[tree.stop], np.array(parents_first[::-1])
-        return cls(centre, tree, place, begin, end, order, slot, blocks, cells)
+        nodes = (before[tree.start], before[tree.stop], slot, tree.left)
+        return cls(centre, tree, place, nodes, np.array(parents_first[::-1]), blocks, cells)
 
     def radii(
         self,
@@ -99,19 +100,19 @@ class EuclideanScan:
         errors: NDArray[np.float64],
     ) -> NDArray[np.float64]:
         """Return exact K-th radii, rows x nodes; the root of an estimate may be wrong by both kinds of errors."""
-        radii, exact = np.empty(errors.shape), self._in_fours(rows)
+        radii, exact = np.empty(errors.shape), self._in_fours(rows, np.float64)
         for part, minima, seconds in self._minima(self._in_fours(rows - self.centre), self.blocks):
-            nodes = (self.begin, self.end, left_out[part], 1.0, relative, errors[part], radii[part])
-            kth_radii(minima, seconds, self.cells, exact[part], *nodes, n_neighbors)
+            some, own, wrong = exact[part], left_out[part], (relative, errors[part])
+            kth_radii(minima, seconds, self.cells, some, self.nodes[:2], own, 1.0, wrong, n_neighbors, radii[part])
         return radii
 
     def estimates(self, rows: NDArray[np.float64], node: int) -> Iterator[NDArray[np.float32]]:
         """Yield for each row estimates of the squared distances of all reference rows at one node."""
-        observed = self._in_fours(~np.isnan(rows)).astype(np.float32)
-        centred = self._in_fours(np.nan_to_num(rows - self.centre)).astype(np.float32)
+        missing = np.isnan(rows)
+        observed, centred = self._in_fours(~missing), self._in_fours(np.where(missing, 0, rows - self.centre))
         for row, weights in zip(centred, observed, strict=True):
             sums = np.empty((len(self.blocks), LANES), dtype=np.float32)
-            sum_squares(self.blocks, row, weights, self.begin[node], self.end[node], sums)
+            sum_squares(self.blocks, row, weights, self.nodes[0][node], self.nodes[1][node], sums)
             yield sums.ravel()
 
     def count_within(
@@ -123,86 +124,72 @@ class EuclideanScan:
         cheaper than the nodes in doubt one by one.
         """
         missing, width = np.isnan(rows), self.tree.stop - self.tree.start
-        observed = self._in_fours(~missing).astype(np.float32)
-        centred = self._in_fours(np.nan_to_num(rows - self.centre))
-        single = centred.astype(np.float32)
+        observed, centred = self._in_fours(~missing), self._in_fours(np.where(missing, 0, rows - self.centre))
         sure, possible = np.zeros((2, *inner.shape), dtype=np.int64)
 
         def count_by_node(at: NDArray[np.intp], searched: int) -> None:
-            found = sure[at], possible[at]
-            limits = inner[at], outer[at]
-            count_at_nodes(
-                self.blocks, single[at], observed[at], self.begin, self.end, *limits, searched, n_neighbors, *found
-            )
+            found, limits = (sure[at], possible[at]), (inner[at], outer[at])
+            count_at_nodes(self.blocks, centred[at], observed[at], self.nodes[:2], limits, searched, n_neighbors, found)
             sure[at], possible[at] = found
 
         complete = ~missing.any(axis=1)
         count_by_node(np.flatnonzero(~complete), 0)
         many, searched = np.flatnonzero(complete), 0
         while len(many) > 0:
-            size = max(1, len(self.blocks) // 16)
+            size = max(1, len(self.blocks) // 16, searched // 2)
             for part, minima, _ in self._minima(centred[many], self.blocks[searched : searched + size]):
                 at = many[part]
                 sure[at] += count_cells(minima[: len(at)], inner[at])
             searched += size
-            by_node = (sure[many] < n_neighbors) @ (width + BY_NODE) < width[0] + BY_NODE
+            by_node = (sure[many] < n_neighbors) @ (width + BY_NODE) < AT_ONCE * width[0]
             by_node |= searched >= len(self.blocks)
             count_by_node(many[by_node], min(searched, len(self.blocks)))
             many = many[~by_node]
         return sure, possible
 
     def _minima(
-        self, centred: NDArray[np.float64], blocks: NDArray[np.float32]
+        self, centred: NDArray[np.float32], blocks: NDArray[np.float32]
     ) -> Iterator[tuple[slice, NDArray[np.float32], NDArray[np.float32]]]:
         """Yield some rows at a time with the two smallest estimates of the blocks' cells."""
         n_rows, n_fours = len(centred), self.blocks.shape[1]
-        padded = np.zeros((-(-n_rows // 4) * 4, 4 * n_fours), dtype=np.float32)
-        padded[:n_rows] = centred
-        together = np.ascontiguousarray(padded.reshape(-1, 4, n_fours, 4).transpose(0, 2, 1, 3)).reshape(
-            -1, n_fours, 16
-        )
-        sums = np.zeros((int(self.slot.max()) + 1, 4 * LANES), dtype=np.float32)
+        padded = np.zeros((-(-n_rows // 4), 4, n_fours, 4), dtype=np.float32)
+        padded.reshape(-1, 4 * n_fours)[:n_rows] = centred
+        together = np.ascontiguousarray(padded.transpose(0, 2, 1, 3)).reshape(-1, n_fours, 16)
+        sums = np.zeros((int(self.nodes[2].max()) + 1, 4 * LANES), dtype=np.float32)
         minima_of_four = 4 * len(blocks) * self.tree.n_nodes * CELLS
         quartets = max(1, min(MINIMA_TOGETHER // minima_of_four, len(together)))
         minima = np.empty((4 * quartets, len(blocks), self.tree.n_nodes, CELLS), dtype=np.float32)
         seconds = np.empty_like(minima)
-        nodes = (self.order, self.slot, self.begin, self.end, self.tree.left)
         for first in range(0, len(together), quartets):
             some = together[first : first + quartets]
-            smallest_in_cells(blocks, some, *nodes, LANES, CELLS, sums, minima, seconds)
+            smallest_in_cells(blocks, some, self.nodes, self.order, LANES, sums, minima, seconds)
             yield slice(4 * first, min(4 * (first + quartets), n_rows)), minima, seconds
 
-    def _in_fours(self, rows: NDArray[np.float64] | NDArray[np.bool_]) -> NDArray[np.float64]:
-        padded = np.zeros((len(rows), 4 * self.blocks.shape[1]))
+    def _in_fours(self, rows: NDArray[Any], dtype: type = np.float32) -> NDArray[Any]:
+        padded = np.zeros((len(rows), 4 * self.blocks.shape[1]), dtype=dtype)
         padded[:, self.place] = rows
         return padded
-
-
-BY_NODE = 8.0
-"""What a node costs, beside its columns, in columns (benchmarks/speed)."""
 
 
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
 def smallest_in_cells(
     blocks: NDArray[np.float32],
     rows: NDArray[np.float32],
+    nodes: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
     order: NDArray[np.int64],
-    slot: NDArray[np.int64],
-    begin: NDArray[np.int64],
-    end: NDArray[np.int64],
-    left: NDArray[np.int64],
     lanes: int,
-    n_cells: int,
     sums: NDArray[np.float32],
     minima: NDArray[np.float32],
     seconds: NDArray[np.float32],
 ) -> None:
     """Write the two smallest estimates of cells to ``minima`` and ``seconds``, rows x blocks x nodes x CELLS.
 
-    ``rows`` holds for each four rows and four columns the values of the first row, of the second, and so on.
-    ``lanes`` and ``n_cells`` are `LANES` and `CELLS`, as numbers that the compiler does not know: loops of unknown
-    length it vectorises, short ones it unrolls.
+    ``rows`` holds for each four rows and four columns the values of the first row, of the second, and so on. ``lanes``
+    is `LANES`, as a number that the compiler does not know: loops of unknown length it vectorises, short ones it
+    unrolls.
     """
+    begin, end, slot, left = nodes
+    n_cells = minima.shape[3]
     for step in range(len(rows) * len(blocks)):
         quartet, block = step // len(blocks), step % len(blocks)
         for node in order:
@@ -297,19 +284,17 @@ def count_at_nodes(
     blocks: NDArray[np.float32],
     rows: NDArray[np.float32],
     weights: NDArray[np.float32],
-    begin: NDArray[np.int64],
-    end: NDArray[np.int64],
-    inner: NDArray[np.float32],
-    outer: NDArray[np.float32],
+    nodes: tuple[NDArray[np.int64], NDArray[np.int64]],
+    limits: tuple[NDArray[np.float32], NDArray[np.float32]],
     searched: int,
     n_neighbors: int,
-    sure: NDArray[np.int64],
-    possible: NDArray[np.int64],
+    counts: tuple[NDArray[np.int64], NDArray[np.int64]],
 ) -> None:
-    """Count estimates up to ``inner`` and ``outer`` until K are up to ``inner``, one node after the other.
+    """Count estimates up to two limits until K are up to the first, one node after the other.
 
-    ``sure`` holds before how many at least are up to ``inner`` in the first ``searched`` blocks, which come last here.
+    The first count says before how many there are at least in the first ``searched`` blocks, which come last here.
     """
+    (begin, end), (inner, outer), (sure, possible) = nodes, limits, counts
     n_blocks = len(blocks)
     sums = np.empty((1, LANES), dtype=np.float32)
     lanes = sums.shape[1]

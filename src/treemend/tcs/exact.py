@@ -96,31 +96,24 @@ def nearest_by_estimates(
     reference: NDArray[np.float64],
     row: NDArray[np.float64],
     left_out: int,
-    start: int,
-    stop: int,
+    columns: tuple[int, int],
     alpha: float,
-    relative: float,
-    absolute: float,
+    errors: tuple[float, float],
     distances: NDArray[np.float64],
     numbers: NDArray[np.int64],
 ) -> None:
-    """Fill ``distances`` and ``numbers`` with the nearest reference rows over some columns.
-
-    ``estimates`` has one a reference row; if it is empty, all rows are measured.
-    """
-    k, n_estimates = len(numbers), len(estimates)
-    squares = np.empty(stop - start)
+    """Fill ``distances`` and ``numbers`` with the nearest reference rows over some columns, nearest first."""
+    k, (start, stop), (relative, absolute) = len(numbers), columns, errors
+    squares, smallest = np.empty(stop - start), np.empty(k + 1)
+    kth = math.sqrt(_kth_smallest(estimates, len(reference), k + (left_out >= 0), smallest))
+    bound = ((kth * (1 + relative) + 2 * absolute) / (1 - relative)) ** 2 * (1 + MARGIN)
     distances[:] = np.inf
-    bound = np.inf
-    if n_estimates > 0:
-        kth = math.sqrt(_kth_smallest(estimates, n_estimates, k + (left_out >= 0), np.empty(k + 1)))
-        bound = ((kth * (1 + relative) + 2 * absolute) / (1 - relative)) ** 2 * (1 + MARGIN)
     for number in range(len(reference)):
-        if number == left_out or (n_estimates > 0 and estimates[number] > bound):
+        if number == left_out or estimates[number] > bound:
             continue
         distance = math.sqrt(squared_distance(reference[number], row, start, stop, alpha, squares))
-        if distance < distances[k - 1]:
-            place = k - 1
+        place = k - 1
+        if distance < distances[place]:
             while place > 0 and distances[place - 1] > distance:
                 distances[place], numbers[place] = distances[place - 1], numbers[place - 1]
                 place -= 1
@@ -179,29 +172,29 @@ def kth_radii(
     seconds: NDArray[np.float32],
     cells: NDArray[np.float64],
     rows: NDArray[np.float64],
-    begin: NDArray[np.int64],
-    end: NDArray[np.int64],
+    nodes: tuple[NDArray[np.int64], NDArray[np.int64]],
     left_out: NDArray[np.int64],
     alpha: float,
-    relative: NDArray[np.float64],
-    absolute: NDArray[np.float64],
-    radii: NDArray[np.float64],
+    errors: tuple[NDArray[np.float64], NDArray[np.float64]],
     n_neighbors: int,
+    radii: NDArray[np.float64],
 ) -> None:
     """Fill ``radii``, rows x nodes, with exact K-th radii.
 
     Estimates say between which two radii the K-th one lies. Measured are the cells between them, and those of which
-    more than the nearest row may count. Estimates that cannot be wrong, where ``absolute`` is 0, are taken for the
-    squares that they estimate.
+    more than the nearest row may count. Estimates that cannot be wrong, where their absolute error is 0, are taken for
+    the squares that they estimate.
 
     Parameters
     ----------
     minima, seconds : ndarray, rows x blocks x nodes x lanes
         The smallest estimates of cells of reference rows, and the second smallest; no seconds where a cell is one row.
-    cells, rows, begin, end
-        Reference rows, rows and the nodes' columns, all with columns in fours where a cell has several rows.
-    absolute : ndarray, rows x nodes
+    cells, rows, nodes
+        Reference rows, rows and where the nodes begin and end, all with columns in fours unless a cell is one row.
+    errors : pair of ndarray
+        Relative ones, one a node, and absolute ones, rows x nodes.
     """
+    (begin, end), (relative, absolute) = nodes, errors
     _, n_blocks, n_columns, n_lanes = minima.shape
     single = len(seconds) == 0
     by_row = cells.reshape(len(cells), cells.shape[1] * cells.shape[2])

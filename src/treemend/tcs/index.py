@@ -146,7 +146,9 @@ class NodeIndex:
             for node in np.flatnonzero((found & (n_possible >= n_neighbors)).any(axis=0)):
                 at = np.flatnonzero(found[:, node] & (n_possible[:, node] >= n_neighbors))
                 distances, _ = self._nearest(some[at], np.full(len(at), -1), node, n_neighbors)
-                labels[part.start + at, node] = distances[:, -1] * stretch[at, node] > within[node]
+                labels[part.start + at, node] = (
+                    distances[:, -1] * np.broadcast_to(stretch, found.shape)[at, node] > within[node]
+                )
 
         for_chunks(task, len(rows), self._work() // 4, n_jobs, largest=256)
         return labels
@@ -175,20 +177,11 @@ class NodeIndex:
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         distances, numbers = np.empty((len(scaled), n_neighbors)), np.empty((len(scaled), n_neighbors), dtype=np.int64)
         errors = self._errors(scaled)[:, node]
+        columns = int(self.tree.start[node]), int(self.tree.stop[node])
         for r, estimates in enumerate(self.scan.estimates(scaled, node)):
-            nearest_by_estimates(
-                estimates[: len(self.reference)],
-                self.reference,
-                scaled[r],
-                own[r],
-                self.tree.start[node],
-                self.tree.stop[node],
-                self.alpha,
-                self._relative[node],
-                errors[r],
-                distances[r],
-                numbers[r],
-            )
+            wrong = float(self._relative[node]), float(errors[r])
+            among = (estimates, self.reference, scaled[r], own[r], columns, self.alpha, wrong)
+            nearest_by_estimates(*among, distances[r], numbers[r])
         return distances, numbers
 
     @property
@@ -201,7 +194,8 @@ class NodeIndex:
 
         0 where all values are such multiples of a power of two that float32 arithmetic is exact.
         """
-        centred, width = np.nan_to_num(scaled - self.centre), self.tree.stop - self.tree.start
+        width = self.tree.stop - self.tree.start
+        centred = np.where(np.isnan(scaled), 0, scaled - self.centre)
         norms = np.sqrt(_node_sums(centred**2, *_nodes(self.tree)))
         errors: NDArray[np.float64] = 1.01 * _ROUNDING * (norms + self.spread) + _UNDERFLOW * np.sqrt(width)
         if self.grid > 0:
@@ -213,10 +207,10 @@ class NodeIndex:
         return errors
 
     def _stretch(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return by how much distances over the observed columns fall short of those over all, rows x nodes."""
+        """Return by how much distances over the observed columns fall short, rows x nodes, or one for all rows."""
         missing = np.isnan(rows)
         if not missing.any():
-            return np.broadcast_to(1.0, (len(rows), self.tree.n_nodes))
+            return np.ones((1, self.tree.n_nodes))
         observed = _node_sums((~missing).astype(np.float64), *_nodes(self.tree))
         width = self.tree.stop - self.tree.start
         return np.asarray(np.sqrt(_n_kept(width, self.alpha) / _n_kept(observed, self.alpha)))
@@ -283,7 +277,7 @@ def _largest_squares(limits: NDArray[np.float64], stretch: NDArray[np.float64]) 
     """Return the largest numbers whose roots, stretched, do not exceed the limits; -1 where there is none."""
     with np.errstate(over="ignore", invalid="ignore"):
         squares = np.where(limits >= 0, (limits / stretch) ** 2, -1.0)
-    for _ in range(6):
+    for _ in range(4):
         above = np.nextafter(squares, np.inf)
         squares = np.where((limits >= 0) & (np.sqrt(np.abs(above)) * stretch <= limits), above, squares)
         too_large = (limits >= 0) & (np.sqrt(np.abs(squares)) * stretch > limits)

@@ -10,8 +10,7 @@ The network is a list of *passes*, rows of (operation, first wire, last wire, wi
 through for every block, subtree by subtree, so that the wires stay in the processor's first cache.
 """
 
-from dataclasses import dataclass, replace
-from typing import Self
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -29,8 +28,7 @@ Pass = tuple[int, int, int, int, int]
 NARROW, SQUARE, QUARTER, HALVE, MERGE, PAIR, ADD = range(7)
 
 
-@dataclass(frozen=True, eq=False)
-class Network:
+class Network(NamedTuple):
     """Passes and what they need to know.
 
     Attributes
@@ -57,7 +55,7 @@ class Network:
     begin: NDArray[np.int64]
     weights: NDArray[np.float32]
 
-    def counting(self, kept: NDArray[np.int64]) -> Self:
+    def counting(self, kept: NDArray[np.int64]) -> "Network":
         """Return the network in which so many squares count at each node."""
         n_wires, weights = len(self.node_at) // 2, np.zeros_like(self.weights)
         for first, last, count in zip(self.first.tolist(), self.last.tolist(), kept.tolist(), strict=True):
@@ -72,7 +70,7 @@ class Network:
         weights[-1, n_wires - outright :] = 1
         passes = self.passes.copy()
         passes[self.begin[1] - 2] = PAIR, outright, paired, n_wires, n_wires - count
-        return replace(self, passes=passes, weights=weights)
+        return self._replace(passes=passes, weights=weights)
 
 
 def build_network(tree: AttributeTree) -> Network:
@@ -194,23 +192,23 @@ def _squares(w: Eight, x: Eight) -> Eight:
 def estimate_block(
     block: NDArray[np.float32],
     row: NDArray[np.float32],
-    passes: NDArray[np.int64],
-    weights: NDArray[np.float32],
-    node_at: NDArray[np.int64],
-    lanes: int,
-    wires: NDArray[np.float32],
-    eights: NDArray[np.float32],
+    network: Network,
+    top: int,
+    last: int,
+    scratch: tuple[NDArray[np.float32], NDArray[np.float32]],
     estimates: NDArray[np.float32],
 ) -> None:
-    """Write the estimated squared distances of a row to a block to ``estimates``, nodes x LANES.
+    """Write the estimated squared distances of a row to a block to ``estimates``, (nodes + 1) x LANES.
 
-    ``lanes`` is `LANES`, as a number that the compiler does not know: loops of unknown length it vectorises, short ones
-    it unrolls. ``wires`` and ``eights`` are two views of the same scratch. ``estimates`` holds finite numbers before,
-    and has a row more than nodes, for places without one.
+    Nodes ``top`` to ``last``, neighbours of one depth, and those below them are estimated. ``scratch`` has two views of
+    the same memory. ``estimates`` holds finite numbers before; its last row is for places without a node.
     """
+    weights, node_at, (wires, eights) = network.weights, network.node_at, scratch
+    # As a number that the compiler does not know: loops of unknown length it vectorises, short ones it unrolls.
+    lanes = estimates.shape[1]
     n_wires = 8 * len(eights)
-    for number in range(len(passes)):
-        operation, begin, end, width, stride = passes[number]
+    for number in range(network.begin[top], network.begin[last + 1]):
+        operation, begin, end, width, stride = network.passes[number]
         if operation == SQUARE:
             for g in range(begin // 8, (end + 7) // 8):
                 x, counts = _eight(row, g), _eight(weights[2], g)

@@ -9,7 +9,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from treemend.tcs.exact import kth_radii, n_kept
-from treemend.tcs.network import FASTMATH, LANES, Network, build_network, estimate_block
+from treemend.tcs.network import LANES, Network, build_network, estimate_block
 from treemend.tcs.tree import AttributeTree
 
 __all__ = ["RankedScan"]
@@ -57,13 +57,11 @@ class RankedScan:
     ) -> NDArray[np.float64]:
         """Return exact K-th radii, rows x nodes; the root of an estimate may be wrong by both kinds of errors."""
         radii, cells = np.empty(errors.shape), self.reference[:, :, None]
-        no_seconds = np.empty((0, 0, 0, 0), dtype=np.float32)
-        nodes = (self.tree.start, self.tree.stop)
+        nodes, no_seconds = (self.tree.start, self.tree.stop), np.empty((0, 0, 0, 0), dtype=np.float32)
         for part, estimates in self._estimates(rows, self.network, 0):
-            errors_there = (relative, errors[part], radii[part])
-            kth_radii(
-                estimates, no_seconds, cells, rows[part], *nodes, left_out[part], self.alpha, *errors_there, n_neighbors
-            )
+            wrong = (relative, errors[part])
+            some, own = rows[part], left_out[part]
+            kth_radii(estimates, no_seconds, cells, some, nodes, own, self.alpha, wrong, n_neighbors, radii[part])
         return radii
 
     def estimates(self, rows: NDArray[np.float64], node: int) -> Iterator[NDArray[np.float32]]:
@@ -82,23 +80,9 @@ class RankedScan:
         """
         sure, possible = np.zeros((2, *inner.shape), dtype=np.int64)
         for at, network in self._networks(rows):
-            found = np.zeros((2, len(at), self.tree.n_nodes), dtype=np.int64)
-            wires = np.zeros(network.weights.size // len(network.weights) * LANES, dtype=np.float32)
-            count_ranked(
-                self.blocks,
-                self._on_wires(rows[at]),
-                network.passes,
-                network.begin,
-                network.weights,
-                network.node_at,
-                inner[at],
-                outer[at],
-                n_neighbors,
-                LANES,
-                wires,
-                wires.reshape(-1, 8 * LANES),
-                *found,
-            )
+            found = sure[at], possible[at]
+            on_wires, limits = self._on_wires(rows[at]), (inner[at], outer[at])
+            count_ranked(self.blocks, on_wires, network, self.tree.depth, limits, n_neighbors, self._scratch(), found)
             sure[at], possible[at] = found
         return sure, possible
 
@@ -120,101 +104,87 @@ class RankedScan:
         on_wires[:, self.network.wire] = np.where(np.isnan(rows), -PADDING, rows - self.centre)
         return on_wires
 
+    def _scratch(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        wires = np.zeros(self.network.weights.shape[1] * LANES, dtype=np.float32)
+        return wires, wires.reshape(-1, 8 * LANES)
+
     def _estimates(
         self, rows: NDArray[np.float64], network: Network, node: int
     ) -> Iterator[tuple[slice, NDArray[np.float32]]]:
         """Yield estimates at a node and those below it, some rows at a time, rows x blocks x (nodes + 1) x LANES."""
-        passes = network.passes[network.begin[node] : network.begin[node + 1]]
-        n_blocks, n_columns, n_wires = len(self.blocks), self.tree.n_nodes + 1, network.weights.shape[1]
-        on_wires, wires = self._on_wires(rows), np.zeros(n_wires * LANES, dtype=np.float32)
+        n_blocks, n_columns, on_wires = len(self.blocks), self.tree.n_nodes + 1, self._on_wires(rows)
         together = max(1, min(len(rows), ESTIMATES_TOGETHER // (n_blocks * n_columns * LANES)))
         estimates = np.zeros((together, n_blocks, n_columns, LANES), dtype=np.float32)
         for first in range(0, len(rows), together):
             part = slice(first, min(first + together, len(rows)))
-            network_at = (passes, network.weights, network.node_at, LANES, wires, wires.reshape(-1, 8 * LANES))
-            estimate_rows(self.blocks, on_wires[part], *network_at, estimates)
+            estimate_rows(self.blocks, on_wires[part], network, node, self._scratch(), estimates)
             yield part, estimates
 
 
-@njit(cache=True, nogil=True, fastmath=FASTMATH)
+@njit(cache=True, nogil=True)
 def estimate_rows(
     blocks: NDArray[np.float32],
     rows: NDArray[np.float32],
-    passes: NDArray[np.int64],
-    weights: NDArray[np.float32],
-    node_at: NDArray[np.int64],
-    lanes: int,
-    wires: NDArray[np.float32],
-    eights: NDArray[np.float32],
+    network: Network,
+    node: int,
+    scratch: tuple[NDArray[np.float32], NDArray[np.float32]],
     estimates: NDArray[np.float32],
 ) -> None:
-    """Fill ``estimates``, rows x blocks x (nodes + 1) x LANES."""
+    """Fill ``estimates``, rows x blocks x (nodes + 1) x LANES, at a node and those below it."""
     for block in range(len(blocks)):
         for r in range(len(rows)):
-            estimate_block(blocks[block], rows[r], passes, weights, node_at, lanes, wires, eights, estimates[r, block])
-
-
-@njit(cache=True, nogil=True, fastmath=FASTMATH)
-def count_ranked(
-    blocks: NDArray[np.float32],
-    rows: NDArray[np.float32],
-    passes: NDArray[np.int64],
-    begin: NDArray[np.int64],
-    weights: NDArray[np.float32],
-    node_at: NDArray[np.int64],
-    inner: NDArray[np.float32],
-    outer: NDArray[np.float32],
-    n_neighbors: int,
-    lanes: int,
-    wires: NDArray[np.float32],
-    eights: NDArray[np.float32],
-    sure: NDArray[np.int64],
-    possible: NDArray[np.int64],
-) -> None:
-    """Count estimates up to ``inner`` and ``outer`` until K are up to ``inner``.
-
-    Blocks are searched at all nodes at once as long as that is cheaper than the nodes in doubt one by one.
-    """
-    n_blocks, n_nodes = len(blocks), len(begin) - 1
-    estimates = np.zeros((n_nodes + 1, LANES), dtype=np.float32)
-    # Passes read and write all of their wires, merges more of them for wide nodes.
-    cost = np.zeros(n_nodes)
-    for node in range(n_nodes):
-        for number in range(begin[node], begin[node + 1]):
-            cost[node] += passes[number, 2] - passes[number, 1] + 4
-    for r in range(len(rows)):
-        searched, in_doubt = 0, np.inf
-        while searched < n_blocks and in_doubt > cost[0]:
-            these = passes[: begin[1]]
-            estimate_block(blocks[searched], rows[r], these, weights, node_at, lanes, wires, eights, estimates)
-            searched, in_doubt = searched + 1, 0.0
-            for node in range(n_nodes):
-                if sure[r, node] < n_neighbors:
-                    count_lanes(estimates[node], inner[r, node], outer[r, node], r, node, sure, possible)
-                    in_doubt += cost[node] * (sure[r, node] < n_neighbors)
-        for node in range(n_nodes):
-            these = passes[begin[node] : begin[node + 1]]
-            block = searched
-            while block < n_blocks and sure[r, node] < n_neighbors:
-                estimate_block(blocks[block], rows[r], these, weights, node_at, lanes, wires, eights, estimates)
-                count_lanes(estimates[node], inner[r, node], outer[r, node], r, node, sure, possible)
-                block += 1
+            estimate_block(blocks[block], rows[r], network, node, node, scratch, estimates[r, block])
 
 
 @njit(cache=True, nogil=True)
-def count_lanes(
-    estimates: NDArray[np.float32],
-    low: float,
-    high: float,
-    r: int,
-    node: int,
-    sure: NDArray[np.int64],
-    possible: NDArray[np.int64],
+def count_ranked(
+    blocks: NDArray[np.float32],
+    rows: NDArray[np.float32],
+    network: Network,
+    depth: NDArray[np.int64],
+    limits: tuple[NDArray[np.float32], NDArray[np.float32]],
+    n_neighbors: int,
+    scratch: tuple[NDArray[np.float32], NDArray[np.float32]],
+    counts: tuple[NDArray[np.int64], NDArray[np.int64]],
 ) -> None:
-    """Add the estimates up to ``low`` and ``high`` to the counts of a row and node."""
-    n_low = n_high = 0
-    for i in range(len(estimates)):
-        n_low += estimates[i] <= low
-        n_high += estimates[i] <= high
-    sure[r, node] += n_low
-    possible[r, node] += n_high
+    """Count estimates up to two limits until K are up to the first.
+
+    For each block, all nodes from some depth on are estimated at once, and nodes above that are in doubt one by one;
+    the depth is the one for which the fewest wires are read.
+    """
+    (inner, outer), (sure, possible) = limits, counts
+    n_nodes, n_depths = len(depth), depth[-1] + 1
+    estimates = np.zeros((n_nodes + 1, LANES), dtype=np.float32)
+    lanes = estimates.shape[1]
+    cost, first = np.zeros(n_nodes), np.full(n_depths + 1, n_nodes)
+    for node in range(n_nodes - 1, -1, -1):
+        first[depth[node]] = node
+        for number in range(network.begin[node], network.begin[node + 1]):
+            cost[node] += network.passes[number, 2] - network.passes[number, 1] + 4
+    for r in range(len(rows)):
+        for block in range(len(blocks)):
+            lowest, top, in_doubt = np.inf, n_depths, 0.0
+            for level in range(n_depths + 1):
+                at_once = in_doubt
+                for node in range(first[level], first[min(level + 1, n_depths)]):
+                    at_once += cost[node]
+                    in_doubt += cost[node] * (sure[r, node] < n_neighbors)
+                if at_once < lowest:
+                    lowest, top = at_once, level
+            if in_doubt == 0:
+                break
+            if top < n_depths:
+                last = first[top + 1] - 1
+                estimate_block(blocks[block], rows[r], network, first[top], last, scratch, estimates)
+            for node in range(n_nodes):
+                if sure[r, node] >= n_neighbors:
+                    continue
+                if node < first[top]:
+                    estimate_block(blocks[block], rows[r], network, node, node, scratch, estimates)
+                n_inner = n_outer = 0
+                low, high = inner[r, node], outer[r, node]
+                for i in range(lanes):
+                    n_inner += estimates[node, i] <= low
+                    n_outer += estimates[node, i] <= high
+                sure[r, node] += n_inner
+                possible[r, node] += n_outer
