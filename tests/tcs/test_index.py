@@ -93,7 +93,9 @@ def test_every_reference_row_against_the_others(alpha):
     reference = drawn("integers", 120, 16, 4)
     tree = build_tree(16, 3)
     expected = naive.radii(reference, tree, alpha, reference, 4, np.arange(120))
-    np.testing.assert_array_equal(NodeIndex.build(reference, tree, alpha).left_out_radii(4), expected)
+    np.testing.assert_array_equal(
+        NodeIndex.build(reference, tree, alpha).radii(reference, 4, left_out=np.arange(120)), expected
+    )
 
 
 @pytest.mark.parametrize("alpha", [1.0, 0.6])

@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from treemend.tcs.exact import CELLS, LANES, ROWS_IN_CELL, kth_radii
+from treemend.tcs.exact import CELLS, LANES, ROWS_IN_CELL, Errors, kth_radii
 from treemend.tcs.tree import AttributeTree
 
 __all__ = ["FASTMATH", "PADDING", "EuclideanScan"]
@@ -34,20 +34,10 @@ FASTMATH = {"nnan", "ninf", "nsz", "contract", "reassoc"}
 class EuclideanScan:
     """Reference rows in two forms, columns in fours.
 
-    Attributes
-    ----------
-    centre : ndarray, one a column
-    tree : AttributeTree
-    place : ndarray of int64, one a column
-        The column's place in the fours.
-    nodes : four ndarray of int64, one a node
-        The first of a node's fours and the one after the last; where the node's sums are kept until its parent's are
-        taken, siblings side by side; its left child.
-    order : ndarray of int64, one a node
-        Nodes, children before their parents, right before left.
-    blocks : ndarray of float32, blocks x fours x 4 LANES
-        Less ``centre``.
-    cells : ndarray, cells x fours x 4 ROWS_IN_CELL
+    A column has its ``place`` in the fours. ``nodes`` has for each node the first of its fours and the one after the
+    last, the slot in which its sums are kept until its parent's are taken, siblings side by side, and its left child.
+    In ``order``, children come before their parents. ``blocks``, blocks x fours x 4 LANES, are less ``centre``;
+    ``cells`` are cells x fours x 4 ROWS_IN_CELL.
     """
 
     centre: NDArray[np.float64]
@@ -92,17 +82,12 @@ class EuclideanScan:
         return cls(centre, tree, place, nodes, np.array(parents_first[::-1]), blocks, cells)
 
     def radii(
-        self,
-        rows: NDArray[np.float64],
-        left_out: NDArray[np.int64],
-        n_neighbors: int,
-        relative: NDArray[np.float64],
-        errors: NDArray[np.float64],
+        self, rows: NDArray[np.float64], left_out: NDArray[np.int64], n_neighbors: int, errors: Errors
     ) -> NDArray[np.float64]:
-        """Return exact K-th radii, rows x nodes; the root of an estimate may be wrong by both kinds of errors."""
-        radii, exact = np.empty(errors.shape), self._in_fours(rows, np.float64)
+        """Return exact K-th radii, rows x nodes."""
+        radii, exact = np.empty(errors[1].shape), self._in_fours(rows, np.float64)
         for part, minima, seconds in self._minima(self._in_fours(rows - self.centre), self.blocks):
-            some, own, wrong = exact[part], left_out[part], (relative, errors[part])
+            some, own, wrong = exact[part], left_out[part], (errors[0], errors[1][part])
             kth_radii(minima, seconds, self.cells, some, self.nodes[:2], own, 1.0, wrong, n_neighbors, radii[part])
         return radii
 

@@ -22,32 +22,13 @@ MARGIN = 1e-12
 """Covers the rounding of the bounds themselves, which are computed in float64."""
 
 
-@njit(cache=True, nogil=True)
-def n_kept(width: int, alpha: float) -> int:
-    """Return how many of ``width`` squared differences count.
-
-    Examples
-    --------
-    >>> n_kept(10, 0.7), n_kept(3, 0.1)
-    (7, 1)
-    """
-    return max(1, math.floor(alpha * width + 1e-9))
+Errors = tuple[NDArray[np.float64], NDArray[np.float64]]
+"""Relative errors of the roots of estimates, one a node, and absolute ones, rows x nodes."""
 
 
-@njit(cache=True, nogil=True)
-def _sort(values: NDArray[np.float64], count: int) -> None:
-    """Sort the first ``count`` values in place."""
-    gap = 1
-    while gap < count // 3:
-        gap = 3 * gap + 1
-    while gap > 0:
-        for k in range(gap, count):
-            value, place = values[k], k
-            while place >= gap and values[place - gap] > value:
-                values[place] = values[place - gap]
-                place -= gap
-            values[place] = value
-        gap //= 3
+def n_kept(width: NDArray[np.int64], alpha: float) -> NDArray[np.int64]:
+    """Return how many of ``width`` squared differences count."""
+    return np.maximum(1, np.floor(alpha * width + 1e-9)).astype(np.int64)
 
 
 @njit(cache=True, nogil=True)
@@ -65,9 +46,9 @@ def squared_distance(
         difference = one[k] - other[k]
         squares[width] = difference * difference
         width += not math.isnan(difference)
-    kept = min(width, n_kept(width, alpha))
+    kept = min(width, max(1, math.floor(alpha * width + 1e-9)))
     if kept < width:
-        _sort(squares, width)
+        squares[:width].sort()
     total = 0.0
     for k in range(kept):
         total += squares[k]
@@ -126,8 +107,8 @@ def _smallest_of_folds(
 ) -> None:
     """Fill ``smallest``, ranks x nodes, with the smallest minima of folds at every node, ascending.
 
-    ``cells`` are blocks x (nodes x lanes). ``folded``, folds x (nodes x lanes), takes minima over every ``folds``-th
-    block: disjoint sets of rows, so the K-th smallest of them is not below the K-th smallest estimate.
+    ``folded``, folds x (nodes x lanes), takes minima over every ``folds``-th block: disjoint sets of rows, so that the
+    K-th smallest of them is not below the K-th smallest estimate.
     """
     folds, length = folded.shape
     n_columns = smallest.shape[1]
@@ -150,20 +131,30 @@ def _smallest_of_folds(
 
 
 @njit(cache=True, nogil=True)
-def _measure_cell(
-    cells: NDArray[np.float64], cell: int, row: NDArray[np.float64], begin: int, end: int, squares: NDArray[np.float64]
-) -> None:
-    """Fill ``squares`` with the squared Euclidean distances of a cell's rows; columns are in fours."""
-    for i in range(len(squares)):
-        squares[i] = 0
+def _measure(
+    cells: NDArray[np.float64],
+    cell: int,
+    row: NDArray[np.float64],
+    columns: tuple[int, int],
+    alpha: float,
+    squares: NDArray[np.float64],
+) -> int:
+    """Write the squared distances of a cell's rows to ``squares``, and return how many there are."""
+    begin, end = columns
+    if cells.shape[2] == 1:
+        squares[0] = squared_distance(cells[cell].ravel(), row, begin, end, alpha, squares)
+        return 1
+    in_cell = squares[:ROWS_IN_CELL]
+    in_cell[:] = 0
     for u in range(begin, end):
         x0, x1, x2, x3 = row[4 * u], row[4 * u + 1], row[4 * u + 2], row[4 * u + 3]
-        for i in range(len(squares)):
+        for i in range(len(in_cell)):
             d0 = cells[cell, u, i] - x0
             d1 = cells[cell, u, ROWS_IN_CELL + i] - x1
             d2 = cells[cell, u, 2 * ROWS_IN_CELL + i] - x2
             d3 = cells[cell, u, 3 * ROWS_IN_CELL + i] - x3
-            squares[i] = squares[i] + d0 * d0 + d1 * d1 + d2 * d2 + d3 * d3
+            in_cell[i] = in_cell[i] + d0 * d0 + d1 * d1 + d2 * d2 + d3 * d3
+    return ROWS_IN_CELL
 
 
 @njit(cache=True, nogil=True)
@@ -175,7 +166,7 @@ def kth_radii(
     nodes: tuple[NDArray[np.int64], NDArray[np.int64]],
     left_out: NDArray[np.int64],
     alpha: float,
-    errors: tuple[NDArray[np.float64], NDArray[np.float64]],
+    errors: Errors,
     n_neighbors: int,
     radii: NDArray[np.float64],
 ) -> None:
@@ -191,13 +182,10 @@ def kth_radii(
         The smallest estimates of cells of reference rows, and the second smallest; no seconds where a cell is one row.
     cells, rows, nodes
         Reference rows, rows and where the nodes begin and end, all with columns in fours unless a cell is one row.
-    errors : pair of ndarray
-        Relative ones, one a node, and absolute ones, rows x nodes.
     """
     (begin, end), (relative, absolute) = nodes, errors
     _, n_blocks, n_columns, n_lanes = minima.shape
     single = len(seconds) == 0
-    by_row = cells.reshape(len(cells), cells.shape[1] * cells.shape[2])
     # Few folds make the search for the K-th smallest short, many make what is read of each fold short; there must be
     # clearly more minima than neighbours for a tight bound (benchmarks/speed).
     folds = max(int(math.sqrt(n_blocks)) * 16 // n_lanes, (2 * n_neighbors + 1) // n_lanes + 1)
@@ -208,7 +196,7 @@ def kth_radii(
     opened = np.empty(n_blocks * n_lanes + 1, dtype=np.int64)
     values = np.empty((n_blocks * n_lanes + 1) * ROWS_IN_CELL)
     found = np.empty((n_blocks * n_lanes + 1) * ROWS_IN_CELL)
-    nearest, in_cell, squares = np.empty(n_neighbors), np.empty(ROWS_IN_CELL), np.empty(by_row.shape[1])
+    nearest, squares = np.empty(n_neighbors), np.empty(cells.shape[1] + ROWS_IN_CELL)
     for r in range(len(radii)):
         own_cell, own_place = left_out[r], 0
         if own_cell >= 0 and not single:
@@ -216,7 +204,7 @@ def kth_radii(
         rank = n_neighbors + (left_out[r] >= 0)
         _smallest_of_folds(minima[r].reshape(n_blocks, n_columns * n_lanes), n_lanes, folded, smallest, rank)
         for node in range(len(begin)):
-            far, near = 1 + relative[node], 1 - relative[node]
+            far, near, columns = 1 + relative[node], 1 - relative[node], (begin[node], end[node])
             error, top = absolute[r, node], np.float64(smallest[rank - 1, node])
             bound = ((math.sqrt(top) * far + 2 * error) / near) ** 2 * (1 + MARGIN)
             if error == 0:
@@ -241,14 +229,13 @@ def kth_radii(
                     opened[n_open], values[n_open] = cell, values[k]
                     n_open += 1
                 elif not single:
-                    _measure_cell(cells, cell, rows[r], begin[node], end[node], in_cell)
+                    _measure(cells, cell, rows[r], columns, alpha, squares)
                     if cell == own_cell:
-                        in_cell[own_place] = np.inf
+                        squares[own_place] = np.inf
                     for i in range(ROWS_IN_CELL):
-                        found[n_found] = in_cell[i]
-                        n_found += in_cell[i] <= bound
-            for k in range(n_found):
-                values[n_open + k] = found[k]
+                        found[n_found] = squares[i]
+                        n_found += squares[i] <= bound
+            values[n_open : n_open + n_found] = found[:n_found]
             kth = min(top, _kth_smallest(values, n_open + n_found, n_neighbors, nearest))
             if error > 0:
                 # The K-th distance lies between these two, and so does the distance of the row that has it.
@@ -259,16 +246,9 @@ def kth_radii(
                 for k in range(n_open):
                     if values[k] < below:
                         n_below += 1
-                    elif values[k] <= above and single:
-                        if opened[k] < len(cells):
-                            found[n_found] = squared_distance(
-                                by_row[opened[k]], rows[r], begin[node], end[node], alpha, squares
-                            )
-                            n_found += 1
-                    elif values[k] <= above:
-                        _measure_cell(cells, opened[k], rows[r], begin[node], end[node], in_cell)
-                        for i in range(ROWS_IN_CELL):
-                            found[n_found] = in_cell[i]
-                            n_found += in_cell[i] <= bound
+                    elif values[k] <= above and opened[k] < len(cells):
+                        for i in range(_measure(cells, opened[k], rows[r], columns, alpha, squares)):
+                            found[n_found] = squares[i]
+                            n_found += squares[i] <= bound
                 kth = _kth_smallest(found, n_found, n_neighbors - n_below, nearest)
             radii[r, node] = math.sqrt(kth)

@@ -6,14 +6,14 @@ estimates in float32 of all distances come first, and only rows that these leave
 
 import math
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
 from treemend.tcs.euclidean import EuclideanScan
-from treemend.tcs.exact import nearest_by_estimates
+from treemend.tcs.exact import MARGIN, n_kept, nearest_by_estimates
 from treemend.tcs.ranked import RankedScan
 from treemend.tcs.tree import AttributeTree
 from treemend.threads import for_chunks
@@ -35,22 +35,9 @@ _UNDERFLOW = 2.0**-62
 class NodeIndex:
     """Reference rows, laid out for finding the nearest of them at every node.
 
-    Attributes
-    ----------
-    reference : ndarray, reference rows x columns
-        Multiplied by ``2 ** -exponent``, which is exact and keeps squares within range.
-    exponent : int
-    alpha : float
-        Share of a node's squared differences that count.
-    centre : ndarray, one a column
-        The middle of each column of ``reference``.
-    tree : AttributeTree
-    spread : ndarray, one a node
-        No row of ``reference`` is farther from ``centre`` over the node's columns.
-    grid : float
-        All of ``reference - centre`` are multiples of this power of two, and small ones; 0 if there is none.
-    scan : EuclideanScan or RankedScan
-        The rows in the form in which they are compared.
+    ``reference`` is multiplied by ``2 ** -exponent``, which is exact and keeps squares within range; ``centre`` is the
+    middle of each of its columns, and no row is farther from it than ``spread`` over a node's columns. All of
+    ``reference - centre`` are multiples of ``grid``, a power of two, and small ones, unless it is 0.
     """
 
     reference: NDArray[np.float64]
@@ -72,9 +59,8 @@ class NodeIndex:
         centre = low / 2 + high / 2
         spread = np.sqrt(_node_sums(np.maximum(high - centre, centre - low)[None] ** 2, *_nodes(tree))[0])
         grid = _grid(reference - centre)
-        all_count = np.array_equal(_n_kept(tree.stop - tree.start, alpha), tree.stop - tree.start)
         scan: EuclideanScan | RankedScan
-        if all_count:
+        if alpha == 1:
             scan = EuclideanScan.build(reference, centre, tree)
         else:
             scan = RankedScan.build(reference, centre, tree, alpha)
@@ -90,16 +76,7 @@ class NodeIndex:
     ) -> NDArray[np.float64]:
         """Return each row's distance to its K-th nearest reference row at every node, rows x nodes.
 
-        Parameters
-        ----------
-        rows : ndarray, rows x columns
-            NaN where a value is missing.
-        n_neighbors : int
-            K.
-        left_out : ndarray of int64, one a row, optional
-            The reference row that does not count as a neighbour of this row, -1 for none.
-        n_jobs : int, optional
-            Number of threads.
+        ``left_out`` names for each row the reference row that does not count as its neighbour, -1 for none.
         """
         scaled, own = self._scaled(rows), np.full(len(rows), -1) if left_out is None else left_out
         radii, incomplete = np.empty((len(rows), self.tree.n_nodes)), np.isnan(rows).any(axis=1)
@@ -107,7 +84,8 @@ class NodeIndex:
 
         def task(part: slice) -> None:
             at = complete[part]
-            radii[at] = self.scan.radii(scaled[at], own[at], n_neighbors, self._relative, self._errors(scaled[at]))
+            errors = (self._relative, self._errors(scaled[at]))
+            radii[at] = self.scan.radii(scaled[at], own[at], n_neighbors, errors)
 
         for_chunks(task, len(complete), self._work(), n_jobs)
         if incomplete.any():
@@ -116,11 +94,6 @@ class NodeIndex:
                 radii[incomplete, node] = distances[:, -1]
             radii[incomplete] *= self._stretch(scaled[incomplete])
         return np.ldexp(radii, self.exponent)
-
-    def left_out_radii(self, n_neighbors: int, *, n_jobs: int | None = None) -> NDArray[np.float64]:
-        """Return every reference row's K-th radius among the others, reference rows x nodes."""
-        rows = np.ldexp(self.reference, self.exponent)
-        return self.radii(rows, n_neighbors, left_out=np.arange(len(rows)), n_jobs=n_jobs)
 
     def labels(
         self, rows: NDArray[np.float64], n_neighbors: int, limits: NDArray[np.float64], *, n_jobs: int | None = None
@@ -135,9 +108,9 @@ class NodeIndex:
         def task(part: slice) -> None:
             some, stretch = scaled[part], self._stretch(scaled[part])
             errors, limit = self._errors(some), within / stretch
-            with np.errstate(over="ignore", invalid="ignore"):
-                sure = (limit - errors) ** 2 / (1 + self._relative) ** 2 * (1 - 1e-12)
-                possible = (limit + errors) ** 2 / (1 - self._relative) ** 2 * (1 + 1e-12)
+            with np.errstate(over="ignore"):
+                sure = (limit - errors) ** 2 / (1 + self._relative) ** 2 * (1 - MARGIN)
+                possible = (limit + errors) ** 2 / (1 - self._relative) ** 2 * (1 + MARGIN)
             exact = _largest_squares(within, stretch)
             inner = _rounded_down(np.where(errors == 0, exact, np.where(limit > errors, sure, -1)))
             outer = _rounded_down(np.where(errors == 0, exact, np.where(limit >= 0, possible, -1)))
@@ -146,9 +119,8 @@ class NodeIndex:
             for node in np.flatnonzero((found & (n_possible >= n_neighbors)).any(axis=0)):
                 at = np.flatnonzero(found[:, node] & (n_possible[:, node] >= n_neighbors))
                 distances, _ = self._nearest(some[at], np.full(len(at), -1), node, n_neighbors)
-                labels[part.start + at, node] = (
-                    distances[:, -1] * np.broadcast_to(stretch, found.shape)[at, node] > within[node]
-                )
+                stretched = distances[:, -1] * np.broadcast_to(stretch, found.shape)[at, node]
+                labels[part.start + at, node] = stretched > within[node]
 
         for_chunks(task, len(rows), self._work() // 4, n_jobs, largest=256)
         return labels
@@ -213,7 +185,7 @@ class NodeIndex:
             return np.ones((1, self.tree.n_nodes))
         observed = _node_sums((~missing).astype(np.float64), *_nodes(self.tree))
         width = self.tree.stop - self.tree.start
-        return np.asarray(np.sqrt(_n_kept(width, self.alpha) / _n_kept(observed, self.alpha)))
+        return np.asarray(np.sqrt(n_kept(width, self.alpha) / n_kept(observed, self.alpha)))
 
     def _scaled(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
         half = self.exponent // 2
@@ -248,11 +220,6 @@ def _node_sums(
             for column in range(start[node], stop[node]):
                 sums[r, node] += values[r, column]
     return sums
-
-
-def _n_kept(width: NDArray[Any], alpha: float) -> NDArray[np.float64]:
-    """As `treemend.tcs.exact.n_kept`, for many widths."""
-    return np.maximum(1.0, np.floor(alpha * width + 1e-9))
 
 
 def _grid(centred: NDArray[np.float64]) -> float:

@@ -31,20 +31,10 @@ NARROW, SQUARE, QUARTER, HALVE, MERGE, PAIR, ADD = range(7)
 class Network(NamedTuple):
     """Passes and what they need to know.
 
-    Attributes
-    ----------
-    wire : ndarray of int64, one a column
-        Where the column stands.
-    first, last : ndarray of int64, one a node
-        The wires of a node are ``first`` to ``last - 1``.
-    node_at : ndarray of int64
-        The node at each place, places numbered breadth first from 1; one above the last node where there is none.
-    passes : ndarray of int64, passes x 5
-        See the module.
-    begin : ndarray of int64, nodes + 1
-        The passes that take the sums of node ``v`` and of those below it are ``begin[v]`` to ``begin[v + 1] - 1``.
-    weights : ndarray of float32, levels x wires
-        1 for the wires whose squares count at the node of that level, once it is sorted.
+    A column stands on its ``wire``, a node on the wires ``first`` to ``last - 1``. ``node_at`` has the node at each
+    place, places numbered breadth first from 1, and one above the last node where there is none. The passes for node
+    ``v`` and those below it are ``begin[v]`` to ``begin[v + 1] - 1``. ``weights``, levels x wires, are 1 for the wires
+    whose squares count at the node of that level, once it is sorted.
     """
 
     wire: NDArray[np.int64]
@@ -152,11 +142,6 @@ def _store(eights: NDArray[np.float32], g: int, i: int, w: Eight) -> None:
     eights[g, 6 * LANES + i], eights[g, 7 * LANES + i] = w[6], w[7]
 
 
-@njit(forceinline=True)
-def _reversed(w: Eight) -> Eight:
-    return w[7], w[6], w[5], w[4], w[3], w[2], w[1], w[0]
-
-
 @njit(forceinline=True, fastmath=FASTMATH)
 def _dot(v: Eight, w: Eight) -> float:
     low = v[0] * w[0] + v[1] * w[1] + v[2] * w[2] + v[3] * w[3]
@@ -173,19 +158,13 @@ def _merged(w: Eight) -> Eight:
 
 
 @njit(forceinline=True, fastmath=FASTMATH)
-def _sorted_by_four(w: Eight) -> Eight:
-    """Sort the first four up and the last four down."""
-    a, b, c, d, e, f, g, h = w
+def _sorted_by_four(w: Eight, x: Eight) -> Eight:
+    """Return the squared differences, the first four sorted up and the last four down."""
+    a, b, c, d = (w[0] - x[0]) ** 2, (w[1] - x[1]) ** 2, (w[2] - x[2]) ** 2, (w[3] - x[3]) ** 2
+    e, f, g, h = (w[4] - x[4]) ** 2, (w[5] - x[5]) ** 2, (w[6] - x[6]) ** 2, (w[7] - x[7]) ** 2
     a, b, c, d, e, f, g, h = min(a, b), max(a, b), min(c, d), max(c, d), max(e, f), min(e, f), max(g, h), min(g, h)
     a, b, c, d, e, f, g, h = min(a, c), min(b, d), max(a, c), max(b, d), max(e, g), max(f, h), min(e, g), min(f, h)
     return a, min(b, c), max(b, c), d, e, max(f, g), min(f, g), h
-
-
-@njit(forceinline=True, fastmath=FASTMATH)
-def _squares(w: Eight, x: Eight) -> Eight:
-    low = ((w[0] - x[0]) ** 2, (w[1] - x[1]) ** 2, (w[2] - x[2]) ** 2, (w[3] - x[3]) ** 2)
-    high = ((w[4] - x[4]) ** 2, (w[5] - x[5]) ** 2, (w[6] - x[6]) ** 2, (w[7] - x[7]) ** 2)
-    return low + high
 
 
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
@@ -214,7 +193,7 @@ def estimate_block(
                 x, counts = _eight(row, g), _eight(weights[2], g)
                 left, right = node_at[n_wires // 4 + 2 * g], node_at[n_wires // 4 + 2 * g + 1]
                 for i in range(lanes):
-                    w = _sorted_by_four(_squares(_load(block, g, i), x))
+                    w = _sorted_by_four(_load(block, g, i), x)
                     _store(eights, g, i, w)
                     total = counts[0] * w[0] + counts[1] * w[1] + counts[2] * w[2] + counts[3] * w[3]
                     estimates[left, i] = total
@@ -232,7 +211,7 @@ def estimate_block(
                         estimates[node, i] = before * estimates[node, i] + _dot(counts, w)
                 else:
                     for i in range(lanes):
-                        w = _reversed(_merged(_reversed(_load(eights, g, i))))
+                        w = _merged(_load(eights, g, i)[::-1])[::-1]
                         _store(eights, g, i, w)
                         estimates[node, i] = before * estimates[node, i] + _dot(counts, w)
         elif operation == QUARTER:

@@ -34,7 +34,7 @@ def fit_model(values: NDArray[np.float64], params: TCSParams, *, n_jobs: int | N
     n_rows, n_features = values.shape
     tree = build_tree(n_features, params.depth)  # 2.2
     index = NodeIndex.build(values, tree, params.alpha)  # 2.3
-    radii = index.left_out_radii(params.n_neighbors, n_jobs=n_jobs)  # 2.4
+    radii = index.radii(values, params.n_neighbors, left_out=np.arange(n_rows), n_jobs=n_jobs)  # 2.4
     counts = left_out_counts(radii, np.sort(radii, axis=0).T)
     rates = alarm_rates(counts, tree, params.root_rule)  # 2.7
     tau = params.tau

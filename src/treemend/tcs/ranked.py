@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from treemend.tcs.exact import kth_radii, n_kept
+from treemend.tcs.exact import Errors, kth_radii, n_kept
 from treemend.tcs.network import LANES, Network, build_network, estimate_block
 from treemend.tcs.tree import AttributeTree
 
@@ -38,8 +38,7 @@ class RankedScan:
         cls, reference: NDArray[np.float64], centre: NDArray[np.float64], tree: AttributeTree, alpha: float
     ) -> Self:
         """Lay rows out."""
-        kept = np.array([n_kept(width, alpha) for width in (tree.stop - tree.start).tolist()])
-        network = build_network(tree).counting(kept)
+        network = build_network(tree).counting(n_kept(tree.stop - tree.start, alpha))
         n_rows, n_wires = len(reference), network.weights.shape[1]
         n_blocks = -(-n_rows // LANES)
         padded = np.full((n_blocks * LANES, n_wires), PADDING)
@@ -48,18 +47,13 @@ class RankedScan:
         return cls(reference, centre, tree, alpha, network, blocks.reshape(n_blocks, n_wires // 8, 8 * LANES))
 
     def radii(
-        self,
-        rows: NDArray[np.float64],
-        left_out: NDArray[np.int64],
-        n_neighbors: int,
-        relative: NDArray[np.float64],
-        errors: NDArray[np.float64],
+        self, rows: NDArray[np.float64], left_out: NDArray[np.int64], n_neighbors: int, errors: Errors
     ) -> NDArray[np.float64]:
-        """Return exact K-th radii, rows x nodes; the root of an estimate may be wrong by both kinds of errors."""
-        radii, cells = np.empty(errors.shape), self.reference[:, :, None]
+        """Return exact K-th radii, rows x nodes."""
+        radii, cells = np.empty(errors[1].shape), self.reference[:, :, None]
         nodes, no_seconds = (self.tree.start, self.tree.stop), np.empty((0, 0, 0, 0), dtype=np.float32)
         for part, estimates in self._estimates(rows, self.network, 0):
-            wrong = (relative, errors[part])
+            wrong = (errors[0], errors[1][part])
             some, own = rows[part], left_out[part]
             kth_radii(estimates, no_seconds, cells, some, nodes, own, self.alpha, wrong, n_neighbors, radii[part])
         return radii
@@ -95,8 +89,7 @@ class RankedScan:
         for row in np.flatnonzero(~complete):
             observed = np.append(0, np.cumsum(~missing[row]))
             width = observed[self.tree.stop] - observed[self.tree.start]
-            kept = np.array([min(count, n_kept(count, self.alpha)) for count in width.tolist()])
-            yield np.array([row]), self.network.counting(kept)
+            yield np.array([row]), self.network.counting(np.minimum(width, n_kept(width, self.alpha)))
 
     def _on_wires(self, rows: NDArray[np.float64]) -> NDArray[np.float32]:
         """Missing values are farther from all than any observed one, also from rows that fill up a block."""
