@@ -50,7 +50,7 @@ def assert_equal_to_twin(reference, rows, depth, alpha, n_neighbors, **options):
         np.testing.assert_array_equal(index.labels(rows, n_neighbors, limits, **options), expected > limits)
     for node in {0, tree.n_nodes // 2, tree.n_nodes - 1}:
         np.testing.assert_array_equal(
-            index.neighbors(rows, node, n_neighbors, left_out=left_out, **options),
+            index.neighbors(rows, np.full(len(rows), node), n_neighbors, left_out=left_out, **options),
             naive.neighbors(reference, tree, alpha, rows, node, n_neighbors, left_out),
         )
 
@@ -123,7 +123,8 @@ def test_values_whose_squares_are_out_of_range(alpha, scale):
     np.testing.assert_array_equal(scaled.radii(rows * exponent, 8), radii * exponent)
     limits = np.median(radii, axis=0)
     np.testing.assert_array_equal(scaled.labels(rows * exponent, 8, limits * exponent), radii > limits)
-    np.testing.assert_array_equal(scaled.neighbors(rows * exponent, 2, 8), plain.neighbors(rows, 2, 8))
+    nodes = np.array([0, 1, 2, 3, 4, 2])
+    np.testing.assert_array_equal(scaled.neighbors(rows * exponent, nodes, 8), plain.neighbors(rows, nodes, 8))
 
 
 def test_rows_far_from_the_reference_have_finite_radii():

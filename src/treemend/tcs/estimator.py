@@ -15,7 +15,8 @@ from treemend.exceptions import InputError
 from treemend.params import check_count, check_names
 from treemend.report.findings import Findings, Rule
 from treemend.result import Result
-from treemend.tcs.pipeline import TCSModel, TCSParams, declare, fit_model, mend_rows, node_counts, score_rows
+from treemend.tcs.model import TCSModel, TCSParams
+from treemend.tcs.pipeline import declare, fit_model, mend_rows, node_counts, score_rows
 from treemend.tcs.tree import AttributeTree
 
 __all__ = ["TCS"]
@@ -94,6 +95,8 @@ class TCS(BaseMender):
     """
 
     model_type: ClassVar[type] = TCSModel
+    _nan_in_reference = False
+    _preserved_dtypes = ("float64", "float32")
     _model: TCSModel
 
     def __init__(
@@ -286,12 +289,6 @@ class TCS(BaseMender):
         rows = self._suspects(X).values
         return score_rows(self._model, rows, n_jobs=self.n_jobs)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = False  # in suspect rows, but not in the reference
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
-
     def _fitted(self) -> TCSModel:
         check_is_fitted(self)
         return self._model
@@ -305,12 +302,13 @@ class TCS(BaseMender):
         return TCSParams(**given)
 
     def _check_params(self) -> None:
+        self._params().validate()
         check_names("passthrough", self.passthrough)
         if self.n_jobs != -1:
             check_count("n_jobs", self.n_jobs, least=1, also=(None, -1))
-        self._params().validate()
 
     def _fit(self, X: Any) -> None:
+        params = self._params()
         self._check_params()
         table = self._read(X, reset=True)
         tables.check_finite(table.values, table.names, "reference", "fit on the complete rows only")
@@ -320,7 +318,7 @@ class TCS(BaseMender):
                 f"The reference must have at least n_neighbors + 2 = {self.n_neighbors + 2} rows, got n_samples = "
                 f"{len(table.values)}. Give more clean rows, or lower n_neighbors."
             )
-        self._model = fit_model(table.values, self._params(), n_jobs=self.n_jobs)
+        self._model = fit_model(table.values, params, n_jobs=self.n_jobs)
 
     def _mend(self, table: tables.Table, left_out: NDArray[np.int64] | None) -> Result:
         """Mend rows; ``left_out`` says which reference row each of them is."""

@@ -51,14 +51,14 @@ class EuclideanScan:
     @classmethod
     def build(cls, reference: NDArray[np.float64], centre: NDArray[np.float64], tree: AttributeTree) -> Self:
         """Lay rows out."""
-        before = np.zeros(tree.n_features + 1, dtype=np.int64)
-        place = np.empty(tree.n_features, dtype=np.int64)
+        before = np.zeros(len(centre) + 1, dtype=np.int64)
+        place = np.empty(len(centre), dtype=np.int64)
         leaves = np.flatnonzero(tree.left < 0)
         for leaf in leaves[np.argsort(tree.start[leaves])]:
             columns = slice(tree.start[leaf], tree.stop[leaf])
             place[columns] = 4 * before[columns.start] + np.arange(columns.stop - columns.start)
             before[columns.stop] = place[columns.stop - 1] // 4 + 1
-        slot = np.zeros(tree.n_nodes, dtype=np.int64)
+        slot = np.zeros(len(tree.start), dtype=np.int64)
         parents_first, waiting = [], [0]
         while waiting:
             node = waiting.pop()
@@ -91,14 +91,13 @@ class EuclideanScan:
             kth_radii(minima, seconds, self.cells, some, self.nodes[:2], own, 1.0, wrong, n_neighbors, radii[part])
         return radii
 
-    def estimates(self, rows: NDArray[np.float64], node: int) -> Iterator[NDArray[np.float32]]:
-        """Yield for each row estimates of the squared distances of all reference rows at one node."""
-        missing = np.isnan(rows)
+    def estimates(self, rows: NDArray[np.float64], nodes: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Estimate the squared distances of all reference rows, at one node for each row, rows x reference rows."""
+        missing, sums = np.isnan(rows), np.empty((len(rows), len(self.blocks), LANES), dtype=np.float32)
         observed, centred = self._in_fours(~missing), self._in_fours(np.where(missing, 0, rows - self.centre))
-        for row, weights in zip(centred, observed, strict=True):
-            sums = np.empty((len(self.blocks), LANES), dtype=np.float32)
-            sum_squares(self.blocks, row, weights, self.nodes[0][node], self.nodes[1][node], sums)
-            yield sums.ravel()
+        for r, node in enumerate(nodes):
+            sum_squares(self.blocks, centred[r], observed[r], self.nodes[0][node], self.nodes[1][node], sums[r])
+        return sums.reshape(len(rows), -1)
 
     def count_within(
         self, rows: NDArray[np.float64], n_neighbors: int, inner: NDArray[np.float32], outer: NDArray[np.float32]
@@ -141,9 +140,9 @@ class EuclideanScan:
         padded.reshape(-1, 4 * n_fours)[:n_rows] = centred
         together = np.ascontiguousarray(padded.transpose(0, 2, 1, 3)).reshape(-1, n_fours, 16)
         sums = np.zeros((int(self.nodes[2].max()) + 1, 4 * LANES), dtype=np.float32)
-        minima_of_four = 4 * len(blocks) * self.tree.n_nodes * CELLS
+        minima_of_four = 4 * len(blocks) * len(self.tree.start) * CELLS
         quartets = max(1, min(MINIMA_TOGETHER // minima_of_four, len(together)))
-        minima = np.empty((4 * quartets, len(blocks), self.tree.n_nodes, CELLS), dtype=np.float32)
+        minima = np.empty((4 * quartets, len(blocks), len(self.tree.start), CELLS), dtype=np.float32)
         seconds = np.empty_like(minima)
         for first in range(0, len(together), quartets):
             some = together[first : first + quartets]

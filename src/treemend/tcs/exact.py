@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["kth_radii", "n_kept", "nearest_by_estimates", "squared_distance"]
+__all__ = ["Errors", "kth_radii", "nearest_by_estimates", "squared_distance"]
 
 CELLS = 16
 ROWS_IN_CELL = 8
@@ -24,11 +24,6 @@ MARGIN = 1e-12
 
 Errors = tuple[NDArray[np.float64], NDArray[np.float64]]
 """Relative errors of the roots of estimates, one a node, and absolute ones, rows x nodes."""
-
-
-def n_kept(width: NDArray[np.int64], alpha: float) -> NDArray[np.int64]:
-    """Return how many of ``width`` squared differences count."""
-    return np.maximum(1, np.floor(alpha * width + 1e-9)).astype(np.int64)
 
 
 @njit(cache=True, nogil=True)
@@ -75,30 +70,34 @@ def _kth_smallest(values: NDArray[np.float64], count: int, k: int, scratch: NDAr
 def nearest_by_estimates(
     estimates: NDArray[np.float32],
     reference: NDArray[np.float64],
-    row: NDArray[np.float64],
-    left_out: int,
-    columns: tuple[int, int],
+    rows: NDArray[np.float64],
+    left_out: NDArray[np.int64],
+    columns: tuple[NDArray[np.int64], NDArray[np.int64]],
     alpha: float,
-    errors: tuple[float, float],
+    errors: Errors,
     distances: NDArray[np.float64],
     numbers: NDArray[np.int64],
 ) -> None:
-    """Fill ``distances`` and ``numbers`` with the nearest reference rows over some columns, nearest first."""
-    k, (start, stop), (relative, absolute) = len(numbers), columns, errors
-    squares, smallest = np.empty(stop - start), np.empty(k + 1)
-    kth = math.sqrt(_kth_smallest(estimates, len(reference), k + (left_out >= 0), smallest))
-    bound = ((kth * (1 + relative) + 2 * absolute) / (1 - relative)) ** 2 * (1 + MARGIN)
-    distances[:] = np.inf
-    for number in range(len(reference)):
-        if number == left_out or estimates[number] > bound:
-            continue
-        distance = math.sqrt(squared_distance(reference[number], row, start, stop, alpha, squares))
-        place = k - 1
-        if distance < distances[place]:
-            while place > 0 and distances[place - 1] > distance:
-                distances[place], numbers[place] = distances[place - 1], numbers[place - 1]
-                place -= 1
-            distances[place], numbers[place] = distance, number
+    """Fill ``distances`` and ``numbers`` with the nearest reference rows of each row over its columns, nearest first.
+
+    ``estimates`` are rows x reference rows; ``columns`` and ``errors`` have one entry a row.
+    """
+    (n_rows, k), (relative, absolute) = numbers.shape, errors
+    squares, smallest = np.empty(reference.shape[1]), np.empty(k + 1)
+    for r in range(n_rows):
+        kth = math.sqrt(_kth_smallest(estimates[r], len(reference), k + (left_out[r] >= 0), smallest))
+        bound = ((kth * (1 + relative[r]) + 2 * absolute[r]) / (1 - relative[r])) ** 2 * (1 + MARGIN)
+        distances[r] = np.inf
+        for number in range(len(reference)):
+            if number == left_out[r] or estimates[r, number] > bound:
+                continue
+            square = squared_distance(reference[number], rows[r], columns[0][r], columns[1][r], alpha, squares)
+            distance, place = math.sqrt(square), k - 1
+            if distance < distances[r, place]:
+                while place > 0 and distances[r, place - 1] > distance:
+                    distances[r, place], numbers[r, place] = distances[r, place - 1], numbers[r, place - 1]
+                    place -= 1
+                distances[r, place], numbers[r, place] = distance, number
 
 
 @njit(cache=True, nogil=True, fastmath={"nnan"})

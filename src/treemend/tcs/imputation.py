@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from treemend.tcs.pipeline import TCSModel
+    from treemend.tcs.model import TCSModel
 
 __all__ = ["IMPUTATIONS", "fill_declared", "fill_incomplete"]
 
@@ -33,31 +33,15 @@ def fill_declared(
 ) -> None:
     """Write into ``filled`` what is put in place of the declared nodes of complete rows.
 
-    Parameters
-    ----------
-    model : TCSModel
-        Its reference rows are the donors.
-    filled : ndarray, rows x columns
-        Changed where something is declared.
-    rows : ndarray, rows x columns
-        As they came: distances never use a value that was filled in.
-    declared : ndarray of bool, rows x nodes
-        From the search.
-    left_out : ndarray of int64, one a row, optional
-        The reference row that each row is, -1 for none; it is not chosen.
-    n_jobs : int, optional
-        Number of threads.
+    ``rows`` are as they came: distances never use a value that was filled in.
     """
-    tree, params = model.tree, model.params
-    for node in np.flatnonzero(declared.any(axis=0)):
-        at = np.flatnonzero(declared[:, node])
-        own = None if left_out is None else left_out[at]
-        donors = model.index.neighbors(
-            rows[at], int(tree.sibling[node]), params.n_neighbors, left_out=own, n_jobs=n_jobs
-        )
-        donor = _choose(donors, model.radii[:, tree.parent[node]], params.imputation)
+    tree, (at, nodes) = model.tree, np.nonzero(declared)
+    own = None if left_out is None else left_out[at]
+    donors = model.index.neighbors(rows[at], tree.sibling[nodes], model.params.n_neighbors, left_out=own, n_jobs=n_jobs)
+    chosen = _choose(donors, model.radii[donors, tree.parent[nodes, None]], model.params.imputation)
+    for row, node, donor in zip(at, nodes, chosen, strict=True):
         columns = slice(tree.start[node], tree.stop[node])
-        filled[at, columns] = model.rows[donor, columns]
+        filled[row, columns] = model.rows[donor, columns]
 
 
 def fill_incomplete(
@@ -68,15 +52,7 @@ def fill_incomplete(
     *,
     left_out: NDArray[np.int64] | None = None,
 ) -> None:
-    """Write into ``filled`` what is put in place of the gaps of rows with missing values.
-
-    Parameters
-    ----------
-    model, filled, rows, left_out
-        As in `fill_declared`.
-    gaps : ndarray of bool, rows x columns
-        What is missing or declared. Rows without missing values are left alone.
-    """
+    """Write into ``filled`` what is put in place of the gaps, missing or declared, of rows with missing values."""
     incomplete = np.flatnonzero(np.isnan(rows).any(axis=1))
     if len(incomplete) == 0:
         return
@@ -93,13 +69,11 @@ def fill_incomplete(
         if left_out is not None and left_out[row] >= 0:
             distances[left_out[row]] = np.inf
         donors = np.argsort(distances, kind="stable")[: model.params.n_neighbors]
-        donor = _choose(donors[None], usual, model.params.imputation)[0]
+        [donor] = _choose(donors[None], usual[donors][None], model.params.imputation)
         filled[row, gaps[row]] = model.rows[donor, gaps[row]]
 
 
 def _choose(donors: NDArray[np.int64], usual: NDArray[np.float64], imputation: str) -> NDArray[np.int64]:
     """Take one of K donors, which come nearest first: of equally usual ones the nearest."""
-    if imputation == "nearest":
-        return np.asarray(donors[:, 0])
-    best = np.argmin(usual[donors], axis=1)
+    best = 0 if imputation == "nearest" else np.argmin(usual, axis=1)
     return np.asarray(donors[np.arange(len(donors)), best])

@@ -13,8 +13,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from treemend.tcs.euclidean import EuclideanScan
-from treemend.tcs.exact import MARGIN, n_kept, nearest_by_estimates
-from treemend.tcs.ranked import RankedScan
+from treemend.tcs.exact import MARGIN, nearest_by_estimates
+from treemend.tcs.ranked import RankedScan, n_kept
 from treemend.tcs.tree import AttributeTree
 from treemend.threads import for_chunks
 
@@ -79,7 +79,7 @@ class NodeIndex:
         ``left_out`` names for each row the reference row that does not count as its neighbour, -1 for none.
         """
         scaled, own = self._scaled(rows), np.full(len(rows), -1) if left_out is None else left_out
-        radii, incomplete = np.empty((len(rows), self.tree.n_nodes)), np.isnan(rows).any(axis=1)
+        radii, incomplete = np.empty((len(rows), len(self.tree.start))), np.isnan(rows).any(axis=1)
         complete = np.flatnonzero(~incomplete)
 
         def task(part: slice) -> None:
@@ -89,10 +89,10 @@ class NodeIndex:
 
         for_chunks(task, len(complete), self._work(), n_jobs)
         if incomplete.any():
-            for node in range(self.tree.n_nodes):
-                distances, _ = self._nearest(scaled[incomplete], own[incomplete], node, n_neighbors)
-                radii[incomplete, node] = distances[:, -1]
-            radii[incomplete] *= self._stretch(scaled[incomplete])
+            n_nodes, some = radii.shape[1], scaled[incomplete]
+            pairs = (np.repeat(some, n_nodes, axis=0), np.repeat(own[incomplete], n_nodes))
+            distances, _ = self._nearest(*pairs, np.tile(np.arange(n_nodes), len(some)), n_neighbors, n_jobs)
+            radii[incomplete] = distances[:, -1].reshape(-1, n_nodes) * self._stretch(some)
         return np.ldexp(radii, self.exponent)
 
     def labels(
@@ -103,7 +103,7 @@ class NodeIndex:
         The same as ``radii(rows, n_neighbors) > limits``, but K reference rows within the limit are enough to know.
         """
         scaled, within = self._scaled(rows), np.ldexp(limits, -self.exponent)
-        labels = np.empty((len(rows), self.tree.n_nodes), dtype=np.bool_)
+        labels = np.empty((len(rows), len(self.tree.start)), dtype=np.bool_)
 
         def task(part: slice) -> None:
             some, stretch = scaled[part], self._stretch(scaled[part])
@@ -116,11 +116,11 @@ class NodeIndex:
             outer = _rounded_down(np.where(errors == 0, exact, np.where(limit >= 0, possible, -1)))
             n_sure, n_possible = self.scan.count_within(some, n_neighbors, inner, outer)
             labels[part] = found = n_sure < n_neighbors
-            for node in np.flatnonzero((found & (n_possible >= n_neighbors)).any(axis=0)):
-                at = np.flatnonzero(found[:, node] & (n_possible[:, node] >= n_neighbors))
-                distances, _ = self._nearest(some[at], np.full(len(at), -1), node, n_neighbors)
-                stretched = distances[:, -1] * np.broadcast_to(stretch, found.shape)[at, node]
-                labels[part.start + at, node] = stretched > within[node]
+            r, nodes = np.nonzero(found & (n_possible >= n_neighbors))
+            if len(r) > 0:
+                distances, _ = self._nearest(some[r], np.full(len(r), -1), nodes, n_neighbors, 1)
+                stretched = distances[:, -1] * np.broadcast_to(stretch, found.shape)[r, nodes]
+                labels[part.start + r, nodes] = stretched > within[nodes]
 
         for_chunks(task, len(rows), self._work() // 4, n_jobs, largest=256)
         return labels
@@ -128,32 +128,34 @@ class NodeIndex:
     def neighbors(
         self,
         rows: NDArray[np.float64],
-        node: int,
+        nodes: NDArray[np.int64],
         n_neighbors: int,
         *,
         left_out: NDArray[np.int64] | None = None,
         n_jobs: int | None = None,
     ) -> NDArray[np.int64]:
-        """Return the numbers of the K nearest reference rows at one node, rows x K, nearest first; see `radii`."""
-        scaled, own = self._scaled(rows), np.full(len(rows), -1) if left_out is None else left_out
-        numbers = np.empty((len(rows), n_neighbors), dtype=np.int64)
-
-        def task(part: slice) -> None:
-            numbers[part] = self._nearest(scaled[part], own[part], node, n_neighbors)[1]
-
-        for_chunks(task, len(rows), self._work(), n_jobs)
-        return numbers
+        """Return the numbers of the K nearest reference rows, at one node for each row, rows x K, nearest first."""
+        own = np.full(len(rows), -1) if left_out is None else left_out
+        return self._nearest(self._scaled(rows), own, nodes, n_neighbors, n_jobs)[1]
 
     def _nearest(
-        self, scaled: NDArray[np.float64], own: NDArray[np.int64], node: int, n_neighbors: int
+        self,
+        scaled: NDArray[np.float64],
+        own: NDArray[np.int64],
+        nodes: NDArray[np.int64],
+        n_neighbors: int,
+        n_jobs: int | None,
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         distances, numbers = np.empty((len(scaled), n_neighbors)), np.empty((len(scaled), n_neighbors), dtype=np.int64)
-        errors = self._errors(scaled)[:, node]
-        columns = int(self.tree.start[node]), int(self.tree.stop[node])
-        for r, estimates in enumerate(self.scan.estimates(scaled, node)):
-            wrong = float(self._relative[node]), float(errors[r])
-            among = (estimates, self.reference, scaled[r], own[r], columns, self.alpha, wrong)
-            nearest_by_estimates(*among, distances[r], numbers[r])
+
+        def task(part: slice) -> None:
+            some, at = scaled[part], nodes[part]
+            columns, estimates = (self.tree.start[at], self.tree.stop[at]), self.scan.estimates(some, at)
+            errors = (self._relative[at], self._errors(some)[np.arange(len(at)), at])
+            found = (distances[part], numbers[part])
+            nearest_by_estimates(estimates, self.reference, some, own[part], columns, self.alpha, errors, *found)
+
+        for_chunks(task, len(scaled), self._work(), n_jobs)
         return distances, numbers
 
     @property
@@ -182,7 +184,7 @@ class NodeIndex:
         """Return by how much distances over the observed columns fall short, rows x nodes, or one for all rows."""
         missing = np.isnan(rows)
         if not missing.any():
-            return np.ones((1, self.tree.n_nodes))
+            return np.ones((1, len(self.tree.start)))
         observed = _node_sums((~missing).astype(np.float64), *_nodes(self.tree))
         width = self.tree.stop - self.tree.start
         return np.asarray(np.sqrt(n_kept(width, self.alpha) / n_kept(observed, self.alpha)))

@@ -16,15 +16,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from treemend.tcs.tree import AttributeTree
-
-__all__ = ["LANES", "Network", "build_network", "estimate_block"]
+__all__ = ["ADD", "HALVE", "LANES", "MERGE", "NARROW", "PAIR", "QUARTER", "SQUARE", "Network", "estimate_block"]
 
 LANES = 32
-WIRES_IN_CACHE = 64
 FASTMATH = {"nnan", "ninf", "nsz", "contract", "reassoc"}
 Eight = tuple[float, float, float, float, float, float, float, float]
-Pass = tuple[int, int, int, int, int]
 NARROW, SQUARE, QUARTER, HALVE, MERGE, PAIR, ADD = range(7)
 
 
@@ -44,80 +40,6 @@ class Network(NamedTuple):
     passes: NDArray[np.int64]
     begin: NDArray[np.int64]
     weights: NDArray[np.float32]
-
-    def counting(self, kept: NDArray[np.int64]) -> "Network":
-        """Return the network in which so many squares count at each node."""
-        n_wires, weights = len(self.node_at) // 2, np.zeros_like(self.weights)
-        for first, last, count in zip(self.first.tolist(), self.last.tolist(), kept.tolist(), strict=True):
-            width = last - first
-            begin = first if first // width % 2 == 0 else last - count
-            weights[width.bit_length() - 1, begin : begin + count] = 1
-        # Of the root's halves, sorted in opposite directions, the smaller one of each pair counts.
-        count = int(kept[0])
-        outright, paired = max(0, count - n_wires // 2), min(count, n_wires // 2)
-        weights[-1] = 0
-        weights[-1, :paired] = 1
-        weights[-1, n_wires - outright :] = 1
-        passes = self.passes.copy()
-        passes[self.begin[1] - 2] = PAIR, outright, paired, n_wires, n_wires - count
-        return self._replace(passes=passes, weights=weights)
-
-
-def build_network(tree: AttributeTree) -> Network:
-    """Return the network that sorts every node but the root; how many squares count is to be set."""
-    height = int(tree.depth.max())
-    widest = int((tree.stop - tree.start)[tree.depth == height].max())
-    levels = max(3, height + (widest - 1).bit_length())
-    n_wires = 1 << levels
-    place = np.ones(tree.n_nodes, dtype=np.int64)
-    for inner in np.flatnonzero(tree.left >= 0):
-        place[[tree.left[inner], tree.right[inner]]] = 2 * place[inner], 2 * place[inner] + 1
-    width = n_wires >> tree.depth
-    first = place * width - n_wires
-    wire = np.empty(tree.n_features, dtype=np.int64)
-    for leaf in np.flatnonzero(tree.left < 0):
-        columns = slice(tree.start[leaf], tree.stop[leaf])
-        wire[columns] = first[leaf] + np.arange(columns.stop - columns.start)
-    node_at = np.full(2 * n_wires, tree.n_nodes, dtype=np.int64)
-    node_at[place] = np.arange(tree.n_nodes)
-    passes, begin, half = [], [0], n_wires // 2
-    for low, high in zip(first.tolist(), (first + width).tolist(), strict=True):
-        if width.min() < 4:
-            passes.append((NARROW, low // 2 * 2, max(high, low // 2 * 2 + 2), 1, 0))
-        if high - low == n_wires:
-            passes += _sorting_passes(0, half) + _sorting_passes(half, n_wires)
-            passes += [(PAIR, 0, 0, n_wires, 0), (ADD, 0, n_wires, n_wires, levels)]
-        elif high - low >= 4:
-            passes += _sorting_passes(low, high)
-        begin.append(len(passes))
-    weights = np.zeros((levels + 1, n_wires), dtype=np.float32)
-    return Network(wire, first, first + width, node_at, np.array(passes), np.array(begin), weights)
-
-
-def _sorting_passes(begin: int, end: int) -> list[Pass]:
-    """Return the passes that sort the wires of one node, of 4 wires at least."""
-    width = end - begin
-    if width > WIRES_IN_CACHE:
-        middle = (begin + end) // 2
-        return _sorting_passes(begin, middle) + _sorting_passes(middle, end) + _merging_passes(begin, end, width)
-    passes: list[Pass] = [(SQUARE, begin, end, 4, 0)]
-    merged = 8
-    while merged <= width:
-        passes += _merging_passes(begin, end, merged)
-        merged *= 2
-    return passes
-
-
-def _merging_passes(begin: int, end: int, width: int) -> list[Pass]:
-    """Return the passes that merge pairs of sorted nodes into nodes of ``width`` wires."""
-    passes: list[Pass] = []
-    stride = width // 2
-    while stride >= 16:
-        passes.append((QUARTER, begin, end, width, stride // 2))
-        stride //= 4
-    if stride == 8:
-        passes.append((HALVE, begin, end, width, 8))
-    return [*passes, (MERGE, begin, end, width, width.bit_length() - 1)]
 
 
 @njit(forceinline=True)

@@ -8,11 +8,22 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from treemend.tcs.exact import Errors, kth_radii, n_kept
-from treemend.tcs.network import LANES, Network, build_network, estimate_block
+from treemend.tcs.exact import Errors, kth_radii
+from treemend.tcs.network import (
+    ADD,
+    HALVE,
+    LANES,
+    MERGE,
+    NARROW,
+    PAIR,
+    QUARTER,
+    SQUARE,
+    Network,
+    estimate_block,
+)
 from treemend.tcs.tree import AttributeTree
 
-__all__ = ["RankedScan"]
+__all__ = ["RankedScan", "n_kept"]
 
 ESTIMATES_TOGETHER = 500_000
 """Rows are scanned together up to this many estimates, which stay in a cache, while each block is read once for them
@@ -20,6 +31,15 @@ ESTIMATES_TOGETHER = 500_000
 
 PADDING = np.float32(1e16)
 """On wires without a column and for rows that fill up the last block: its square is larger than any other."""
+
+
+WIRES_IN_CACHE = 64
+Pass = tuple[int, int, int, int, int]
+
+
+def n_kept(width: NDArray[np.int64], alpha: float) -> NDArray[np.int64]:
+    """Return how many of ``width`` squared differences count."""
+    return np.maximum(1, np.floor(alpha * width + 1e-9)).astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +58,7 @@ class RankedScan:
         cls, reference: NDArray[np.float64], centre: NDArray[np.float64], tree: AttributeTree, alpha: float
     ) -> Self:
         """Lay rows out."""
-        network = build_network(tree).counting(n_kept(tree.stop - tree.start, alpha))
+        network = _counting(_build_network(tree), n_kept(tree.stop - tree.start, alpha))
         n_rows, n_wires = len(reference), network.weights.shape[1]
         n_blocks = -(-n_rows // LANES)
         padded = np.full((n_blocks * LANES, n_wires), PADDING)
@@ -58,12 +78,14 @@ class RankedScan:
             kth_radii(estimates, no_seconds, cells, some, nodes, own, self.alpha, wrong, n_neighbors, radii[part])
         return radii
 
-    def estimates(self, rows: NDArray[np.float64], node: int) -> Iterator[NDArray[np.float32]]:
-        """Yield for each row estimates of the squared distances of all reference rows at one node."""
-        for row in rows:
-            [(_, network)] = self._networks(row[None])
-            for _, estimates in self._estimates(row[None], network, node):
-                yield estimates[0, :, node].ravel()
+    def estimates(self, rows: NDArray[np.float64], nodes: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Estimate the squared distances of all reference rows, at one node for each row, rows x reference rows."""
+        found = np.empty((len(rows), len(self.blocks), LANES), dtype=np.float32)
+        for at, network in self._networks(rows):
+            for r in at:
+                for _, estimates in self._estimates(rows[r : r + 1], network, nodes[r]):
+                    found[r] = estimates[0, :, nodes[r]]
+        return found.reshape(len(rows), -1)
 
     def count_within(
         self, rows: NDArray[np.float64], n_neighbors: int, inner: NDArray[np.float32], outer: NDArray[np.float32]
@@ -89,7 +111,7 @@ class RankedScan:
         for row in np.flatnonzero(~complete):
             observed = np.append(0, np.cumsum(~missing[row]))
             width = observed[self.tree.stop] - observed[self.tree.start]
-            yield np.array([row]), self.network.counting(np.minimum(width, n_kept(width, self.alpha)))
+            yield np.array([row]), _counting(self.network, np.minimum(width, n_kept(width, self.alpha)))
 
     def _on_wires(self, rows: NDArray[np.float64]) -> NDArray[np.float32]:
         """Missing values are farther from all than any observed one, also from rows that fill up a block."""
@@ -105,13 +127,88 @@ class RankedScan:
         self, rows: NDArray[np.float64], network: Network, node: int
     ) -> Iterator[tuple[slice, NDArray[np.float32]]]:
         """Yield estimates at a node and those below it, some rows at a time, rows x blocks x (nodes + 1) x LANES."""
-        n_blocks, n_columns, on_wires = len(self.blocks), self.tree.n_nodes + 1, self._on_wires(rows)
+        n_blocks, n_columns, on_wires = len(self.blocks), len(self.tree.start) + 1, self._on_wires(rows)
         together = max(1, min(len(rows), ESTIMATES_TOGETHER // (n_blocks * n_columns * LANES)))
         estimates = np.zeros((together, n_blocks, n_columns, LANES), dtype=np.float32)
         for first in range(0, len(rows), together):
             part = slice(first, min(first + together, len(rows)))
             estimate_rows(self.blocks, on_wires[part], network, node, self._scratch(), estimates)
             yield part, estimates
+
+
+def _build_network(tree: AttributeTree) -> Network:
+    """Return the network that sorts every node but the root; how many squares count is to be set."""
+    height = int(tree.depth.max())
+    widest = int((tree.stop - tree.start)[tree.depth == height].max())
+    levels = max(3, height + (widest - 1).bit_length())
+    n_wires = 1 << levels
+    place = np.ones(len(tree.start), dtype=np.int64)
+    for inner in np.flatnonzero(tree.left >= 0):
+        place[[tree.left[inner], tree.right[inner]]] = 2 * place[inner], 2 * place[inner] + 1
+    width = n_wires >> tree.depth
+    first = place * width - n_wires
+    wire = np.empty(int(tree.stop[0]), dtype=np.int64)
+    for leaf in np.flatnonzero(tree.left < 0):
+        columns = slice(tree.start[leaf], tree.stop[leaf])
+        wire[columns] = first[leaf] + np.arange(columns.stop - columns.start)
+    node_at = np.full(2 * n_wires, len(tree.start), dtype=np.int64)
+    node_at[place] = np.arange(len(tree.start))
+    passes, begin, half = [], [0], n_wires // 2
+    for low, high in zip(first.tolist(), (first + width).tolist(), strict=True):
+        if width.min() < 4:
+            passes.append((NARROW, low // 2 * 2, max(high, low // 2 * 2 + 2), 1, 0))
+        if high - low == n_wires:
+            passes += _sorting_passes(0, half) + _sorting_passes(half, n_wires)
+            passes += [(PAIR, 0, 0, n_wires, 0), (ADD, 0, n_wires, n_wires, levels)]
+        elif high - low >= 4:
+            passes += _sorting_passes(low, high)
+        begin.append(len(passes))
+    weights = np.zeros((levels + 1, n_wires), dtype=np.float32)
+    return Network(wire, first, first + width, node_at, np.array(passes), np.array(begin), weights)
+
+
+def _sorting_passes(begin: int, end: int) -> list[Pass]:
+    """Return the passes that sort the wires of one node, of 4 wires at least."""
+    width = end - begin
+    if width > WIRES_IN_CACHE:
+        middle = (begin + end) // 2
+        return _sorting_passes(begin, middle) + _sorting_passes(middle, end) + _merging_passes(begin, end, width)
+    passes: list[Pass] = [(SQUARE, begin, end, 4, 0)]
+    merged = 8
+    while merged <= width:
+        passes += _merging_passes(begin, end, merged)
+        merged *= 2
+    return passes
+
+
+def _merging_passes(begin: int, end: int, width: int) -> list[Pass]:
+    """Return the passes that merge pairs of sorted nodes into nodes of ``width`` wires."""
+    passes: list[Pass] = []
+    stride = width // 2
+    while stride >= 16:
+        passes.append((QUARTER, begin, end, width, stride // 2))
+        stride //= 4
+    if stride == 8:
+        passes.append((HALVE, begin, end, width, 8))
+    return [*passes, (MERGE, begin, end, width, width.bit_length() - 1)]
+
+
+def _counting(network: Network, kept: NDArray[np.int64]) -> Network:
+    """Return the network in which so many squares count at each node."""
+    n_wires, weights = len(network.node_at) // 2, np.zeros_like(network.weights)
+    for first, last, count in zip(network.first.tolist(), network.last.tolist(), kept.tolist(), strict=True):
+        width = last - first
+        begin = first if first // width % 2 == 0 else last - count
+        weights[width.bit_length() - 1, begin : begin + count] = 1
+    # Of the root's halves, sorted in opposite directions, the smaller one of each pair counts.
+    count = int(kept[0])
+    outright, paired = max(0, count - n_wires // 2), min(count, n_wires // 2)
+    weights[-1] = 0
+    weights[-1, :paired] = 1
+    weights[-1, n_wires - outright :] = 1
+    passes = network.passes.copy()
+    passes[network.begin[1] - 2] = PAIR, outright, paired, n_wires, n_wires - count
+    return network._replace(passes=passes, weights=weights)
 
 
 @njit(cache=True, nogil=True)

@@ -38,7 +38,7 @@ def declared_nodes(anomalous: NDArray[np.bool_], tree: AttributeTree, root_rule:
 
 def attribute_mask(declared: NDArray[np.bool_], tree: AttributeTree) -> NDArray[np.bool_]:
     """Return which columns the declared nodes of each row hold, rows x columns."""
-    mask = np.zeros((len(declared), tree.n_features), dtype=np.bool_)
+    mask = np.zeros((len(declared), tree.stop[0]), dtype=np.bool_)
     for node in np.flatnonzero(declared.any(axis=0)):
         mask[declared[:, node], tree.start[node] : tree.stop[node]] = True
     return mask
