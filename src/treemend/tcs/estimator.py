@@ -294,9 +294,7 @@ class TCS(BaseMender):
         return self._model
 
     def _params(self) -> TCSParams:
-        given = {
-            name: value for name, value in self.get_params(deep=False).items() if name in TCSParams.__annotations__
-        }
+        given = {name: getattr(self, name) for name in TCSParams.__annotations__}
         if self.tau is None and self.false_alarm_rate is None:
             given["false_alarm_rate"] = _DEFAULT_RATE
         return TCSParams(**given)
@@ -346,11 +344,14 @@ def _findings(
     n_jobs: int | None,
 ) -> Findings:
     """Return what a report needs; rows in which nothing was declared have no score."""
-    rows = table.values
-    scores = np.full(len(rows), np.nan)
-    touched = np.flatnonzero(mask.any(axis=1))
-    own = None if left_out is None else left_out[touched]
-    scores[touched] = score_rows(model, rows[touched], left_out=own, n_jobs=n_jobs)
+    rows, rate = table.values, model.params.false_alarm_rate
+    own = np.full(len(rows), -1) if left_out is None else left_out
+    scores, touched = np.full(len(rows), np.nan), mask.any(axis=1)
+    scores[touched] = score_rows(model, rows[touched], left_out=own[touched], n_jobs=n_jobs)
+
+    def node_scores(numbers: NDArray[np.int64]) -> NDArray[np.float64]:
+        return node_counts(model, rows[numbers], left_out=own[numbers], n_jobs=n_jobs) / len(model.rows)
+
     return Findings(
         before=rows,
         after=filled,
@@ -359,33 +360,16 @@ def _findings(
         row_scores=scores,
         names=table.names,
         row_ids=table.row_ids,
-        rule=_rule(model),
+        rule=Rule(
+            name="tau" if rate is None else "rate",
+            value=model.tau if rate is None else rate,
+            n_reference=len(model.rows),
+            reference_rate=model.reference_rate,
+            powerless=model.tau < 0,
+            tau=model.tau,
+        ),
         reference_low=model.rows.min(axis=0),
         reference_high=model.rows.max(axis=0),
         tree=model.tree,
-        node_scores=partial(_node_scores, model, rows, left_out, n_jobs),
+        node_scores=node_scores,
     )
-
-
-def _rule(model: TCSModel) -> Rule:
-    rate = model.params.false_alarm_rate
-    return Rule(
-        name="tau" if rate is None else "rate",
-        value=model.tau if rate is None else rate,
-        n_reference=len(model.rows),
-        reference_rate=model.reference_rate,
-        powerless=model.tau < 0,
-        tau=model.tau,
-    )
-
-
-def _node_scores(
-    model: TCSModel,
-    rows: NDArray[np.float64],
-    left_out: NDArray[np.int64] | None,
-    n_jobs: int | None,
-    numbers: NDArray[np.int64],
-) -> NDArray[np.float64]:
-    """Score the nodes of some rows."""
-    own = None if left_out is None else left_out[numbers]
-    return node_counts(model, rows[numbers], left_out=own, n_jobs=n_jobs) / len(model.rows)

@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from treemend.tcs.exact import CELLS, LANES, ROWS_IN_CELL, Errors, kth_radii
+from treemend.tcs.exact import CELLS, F32, F64, I64, LANES, ROWS_IN_CELL, Errors, kth_radii
 from treemend.tcs.tree import AttributeTree
 
 __all__ = ["FASTMATH", "PADDING", "EuclideanScan"]
@@ -40,16 +40,16 @@ class EuclideanScan:
     ``cells`` are cells x fours x 4 ROWS_IN_CELL.
     """
 
-    centre: NDArray[np.float64]
+    centre: F64
     tree: AttributeTree
-    place: NDArray[np.int64]
-    nodes: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
-    order: NDArray[np.int64]
-    blocks: NDArray[np.float32]
-    cells: NDArray[np.float64]
+    place: I64
+    nodes: tuple[I64, I64, I64, I64]
+    order: I64
+    blocks: F32
+    cells: F64
 
     @classmethod
-    def build(cls, reference: NDArray[np.float64], centre: NDArray[np.float64], tree: AttributeTree) -> Self:
+    def build(cls, reference: F64, centre: F64, tree: AttributeTree) -> Self:
         """Lay rows out."""
         before = np.zeros(len(centre) + 1, dtype=np.int64)
         place = np.empty(len(centre), dtype=np.int64)
@@ -81,9 +81,7 @@ class EuclideanScan:
         nodes = (before[tree.start], before[tree.stop], slot, tree.left)
         return cls(centre, tree, place, nodes, np.array(parents_first[::-1]), blocks, cells)
 
-    def radii(
-        self, rows: NDArray[np.float64], left_out: NDArray[np.int64], n_neighbors: int, errors: Errors
-    ) -> NDArray[np.float64]:
+    def radii(self, rows: F64, left_out: I64, n_neighbors: int, errors: Errors) -> F64:
         """Return exact K-th radii, rows x nodes."""
         radii, exact = np.empty(errors[1].shape), self._in_fours(rows, np.float64)
         for part, minima, seconds in self._minima(self._in_fours(rows - self.centre), self.blocks):
@@ -91,7 +89,7 @@ class EuclideanScan:
             kth_radii(minima, seconds, self.cells, some, self.nodes[:2], own, 1.0, wrong, n_neighbors, radii[part])
         return radii
 
-    def estimates(self, rows: NDArray[np.float64], nodes: NDArray[np.int64]) -> NDArray[np.float32]:
+    def estimates(self, rows: F64, nodes: I64) -> F32:
         """Estimate the squared distances of all reference rows, at one node for each row, rows x reference rows."""
         missing, sums = np.isnan(rows), np.empty((len(rows), len(self.blocks), LANES), dtype=np.float32)
         observed, centred = self._in_fours(~missing), self._in_fours(np.where(missing, 0, rows - self.centre))
@@ -99,9 +97,7 @@ class EuclideanScan:
             sum_squares(self.blocks, centred[r], observed[r], self.nodes[0][node], self.nodes[1][node], sums[r])
         return sums.reshape(len(rows), -1)
 
-    def count_within(
-        self, rows: NDArray[np.float64], n_neighbors: int, inner: NDArray[np.float32], outer: NDArray[np.float32]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def count_within(self, rows: F64, n_neighbors: int, inner: F32, outer: F32) -> tuple[I64, I64]:
         """Count the reference rows with estimates up to ``inner`` and up to ``outer``, rows x nodes.
 
         The counting ends where K are up to ``inner``. Some blocks are searched at all nodes at once, as long as that is
@@ -131,9 +127,7 @@ class EuclideanScan:
             many = many[~by_node]
         return sure, possible
 
-    def _minima(
-        self, centred: NDArray[np.float32], blocks: NDArray[np.float32]
-    ) -> Iterator[tuple[slice, NDArray[np.float32], NDArray[np.float32]]]:
+    def _minima(self, centred: F32, blocks: F32) -> Iterator[tuple[slice, F32, F32]]:
         """Yield some rows at a time with the two smallest estimates of the blocks' cells."""
         n_rows, n_fours = len(centred), self.blocks.shape[1]
         padded = np.zeros((-(-n_rows // 4), 4, n_fours, 4), dtype=np.float32)
@@ -146,7 +140,7 @@ class EuclideanScan:
         seconds = np.empty_like(minima)
         for first in range(0, len(together), quartets):
             some = together[first : first + quartets]
-            smallest_in_cells(blocks, some, self.nodes, self.order, LANES, sums, minima, seconds)
+            smallest_in_cells(blocks, some, self.nodes, self.order, sums, minima, seconds)
             yield slice(4 * first, min(4 * (first + quartets), n_rows)), minima, seconds
 
     def _in_fours(self, rows: NDArray[Any], dtype: type = np.float32) -> NDArray[Any]:
@@ -157,23 +151,15 @@ class EuclideanScan:
 
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
 def smallest_in_cells(
-    blocks: NDArray[np.float32],
-    rows: NDArray[np.float32],
-    nodes: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
-    order: NDArray[np.int64],
-    lanes: int,
-    sums: NDArray[np.float32],
-    minima: NDArray[np.float32],
-    seconds: NDArray[np.float32],
+    blocks: F32, rows: F32, nodes: tuple[I64, I64, I64, I64], order: I64, sums: F32, minima: F32, seconds: F32
 ) -> None:
     """Write the two smallest estimates of cells to ``minima`` and ``seconds``, rows x blocks x nodes x CELLS.
 
-    ``rows`` holds for each four rows and four columns the values of the first row, of the second, and so on. ``lanes``
-    is `LANES`, as a number that the compiler does not know: loops of unknown length it vectorises, short ones it
-    unrolls.
+    ``rows`` holds for each four rows and four columns the values of the first row, of the second, and so on.
     """
     begin, end, slot, left = nodes
-    n_cells = minima.shape[3]
+    # As numbers that the compiler does not know: loops of unknown length it vectorises, short ones it unrolls.
+    lanes, n_cells = sums.shape[1] // 4, minima.shape[3]
     for step in range(len(rows) * len(blocks)):
         quartet, block = step // len(blocks), step % len(blocks)
         for node in order:
@@ -224,7 +210,7 @@ def smallest_in_cells(
 
 
 @njit(cache=True, nogil=True)
-def count_cells(minima: NDArray[np.float32], limits: NDArray[np.float32]) -> NDArray[np.int64]:
+def count_cells(minima: F32, limits: F32) -> I64:
     """Count the cells whose smallest estimate is within the limits, rows x nodes."""
     _, n_blocks, n_nodes, n_lanes = minima.shape
     counts = np.empty(limits.shape, dtype=np.int64)
@@ -239,14 +225,7 @@ def count_cells(minima: NDArray[np.float32], limits: NDArray[np.float32]) -> NDA
 
 
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
-def sum_squares(
-    blocks: NDArray[np.float32],
-    row: NDArray[np.float32],
-    weights: NDArray[np.float32],
-    begin: int,
-    end: int,
-    sums: NDArray[np.float32],
-) -> None:
+def sum_squares(blocks: F32, row: F32, weights: F32, begin: int, end: int, sums: F32) -> None:
     """Fill ``sums``, blocks x LANES, with estimates at one node; ``weights`` are 0 where a value is missing."""
     lanes = sums.shape[1]
     for block in range(len(blocks)):
@@ -265,14 +244,14 @@ def sum_squares(
 
 @njit(cache=True, nogil=True)
 def count_at_nodes(
-    blocks: NDArray[np.float32],
-    rows: NDArray[np.float32],
-    weights: NDArray[np.float32],
-    nodes: tuple[NDArray[np.int64], NDArray[np.int64]],
-    limits: tuple[NDArray[np.float32], NDArray[np.float32]],
+    blocks: F32,
+    rows: F32,
+    weights: F32,
+    nodes: tuple[I64, I64],
+    limits: tuple[F32, F32],
     searched: int,
     n_neighbors: int,
-    counts: tuple[NDArray[np.int64], NDArray[np.int64]],
+    counts: tuple[I64, I64],
 ) -> None:
     """Count estimates up to two limits until K are up to the first, one node after the other.
 

@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["Errors", "kth_radii", "nearest_by_estimates", "squared_distance"]
+__all__ = ["F32", "F64", "I64", "Errors", "kth_radii", "nearest_by_estimates", "squared_distance"]
 
 CELLS = 16
 ROWS_IN_CELL = 8
@@ -22,19 +22,15 @@ MARGIN = 1e-12
 """Covers the rounding of the bounds themselves, which are computed in float64."""
 
 
-Errors = tuple[NDArray[np.float64], NDArray[np.float64]]
+F32 = NDArray[np.float32]
+F64 = NDArray[np.float64]
+I64 = NDArray[np.int64]
+Errors = tuple[F64, F64]
 """Relative errors of the roots of estimates, one a node, and absolute ones, rows x nodes."""
 
 
 @njit(cache=True, nogil=True)
-def squared_distance(
-    one: NDArray[np.float64],
-    other: NDArray[np.float64],
-    start: int,
-    stop: int,
-    alpha: float,
-    squares: NDArray[np.float64],
-) -> float:
+def squared_distance(one: F64, other: F64, start: int, stop: int, alpha: float, squares: F64) -> float:
     """Return the sum of the smallest squared differences of some columns, NaN left out; ``squares`` is scratch."""
     width = 0
     for k in range(start, stop):
@@ -51,7 +47,7 @@ def squared_distance(
 
 
 @njit(cache=True, nogil=True)
-def _kth_smallest(values: NDArray[np.float64], count: int, k: int, scratch: NDArray[np.float64]) -> float:
+def _kth_smallest(values: F64, count: int, k: int, scratch: F64) -> float:
     """Return the k-th smallest, counted from 1, of the first ``count`` values; ``scratch`` takes k numbers."""
     for place in range(k):
         scratch[place] = np.inf
@@ -68,15 +64,15 @@ def _kth_smallest(values: NDArray[np.float64], count: int, k: int, scratch: NDAr
 
 @njit(cache=True, nogil=True)
 def nearest_by_estimates(
-    estimates: NDArray[np.float32],
-    reference: NDArray[np.float64],
-    rows: NDArray[np.float64],
-    left_out: NDArray[np.int64],
-    columns: tuple[NDArray[np.int64], NDArray[np.int64]],
+    estimates: F32,
+    reference: F64,
+    rows: F64,
+    left_out: I64,
+    columns: tuple[I64, I64],
     alpha: float,
     errors: Errors,
-    distances: NDArray[np.float64],
-    numbers: NDArray[np.int64],
+    distances: F64,
+    numbers: I64,
 ) -> None:
     """Fill ``distances`` and ``numbers`` with the nearest reference rows of each row over its columns, nearest first.
 
@@ -101,9 +97,7 @@ def nearest_by_estimates(
 
 
 @njit(cache=True, nogil=True, fastmath={"nnan"})
-def _smallest_of_folds(
-    cells: NDArray[np.float32], n_lanes: int, folded: NDArray[np.float32], smallest: NDArray[np.float32], rank: int
-) -> None:
+def _smallest_of_folds(cells: F32, n_lanes: int, folded: F32, smallest: F32, rank: int) -> None:
     """Fill ``smallest``, ranks x nodes, with the smallest minima of folds at every node, ascending.
 
     ``folded``, folds x (nodes x lanes), takes minima over every ``folds``-th block: disjoint sets of rows, so that the
@@ -130,14 +124,7 @@ def _smallest_of_folds(
 
 
 @njit(cache=True, nogil=True)
-def _measure(
-    cells: NDArray[np.float64],
-    cell: int,
-    row: NDArray[np.float64],
-    columns: tuple[int, int],
-    alpha: float,
-    squares: NDArray[np.float64],
-) -> int:
+def _measure(cells: F64, cell: int, row: F64, columns: tuple[int, int], alpha: float, squares: F64) -> int:
     """Write the squared distances of a cell's rows to ``squares``, and return how many there are."""
     begin, end = columns
     if cells.shape[2] == 1:
@@ -158,16 +145,16 @@ def _measure(
 
 @njit(cache=True, nogil=True)
 def kth_radii(
-    minima: NDArray[np.float32],
-    seconds: NDArray[np.float32],
-    cells: NDArray[np.float64],
-    rows: NDArray[np.float64],
-    nodes: tuple[NDArray[np.int64], NDArray[np.int64]],
-    left_out: NDArray[np.int64],
+    minima: F32,
+    seconds: F32,
+    cells: F64,
+    rows: F64,
+    nodes: tuple[I64, I64],
+    left_out: I64,
     alpha: float,
     errors: Errors,
     n_neighbors: int,
-    radii: NDArray[np.float64],
+    radii: F64,
 ) -> None:
     """Fill ``radii``, rows x nodes, with exact K-th radii.
 

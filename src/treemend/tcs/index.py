@@ -13,7 +13,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from treemend.tcs.euclidean import EuclideanScan
-from treemend.tcs.exact import MARGIN, nearest_by_estimates
+from treemend.tcs.exact import F32, F64, I64, MARGIN, nearest_by_estimates
 from treemend.tcs.ranked import RankedScan, n_kept
 from treemend.tcs.tree import AttributeTree
 from treemend.threads import for_chunks
@@ -40,17 +40,17 @@ class NodeIndex:
     ``reference - centre`` are multiples of ``grid``, a power of two, and small ones, unless it is 0.
     """
 
-    reference: NDArray[np.float64]
+    reference: F64
     exponent: int
     alpha: float
-    centre: NDArray[np.float64]
+    centre: F64
     tree: AttributeTree
-    spread: NDArray[np.float64]
+    spread: F64
     grid: float
     scan: EuclideanScan | RankedScan
 
     @classmethod
-    def build(cls, rows: NDArray[np.float64], tree: AttributeTree, alpha: float) -> Self:
+    def build(cls, rows: F64, tree: AttributeTree, alpha: float) -> Self:
         """Lay out complete reference rows, columns in the order of the tree."""
         low, high = rows.min(axis=0), rows.max(axis=0)
         exponent = _scale_exponent(low, high)
@@ -66,14 +66,7 @@ class NodeIndex:
             scan = RankedScan.build(reference, centre, tree, alpha)
         return cls(reference, exponent, alpha, centre, tree, spread, grid, scan)
 
-    def radii(
-        self,
-        rows: NDArray[np.float64],
-        n_neighbors: int,
-        *,
-        left_out: NDArray[np.int64] | None = None,
-        n_jobs: int | None = None,
-    ) -> NDArray[np.float64]:
+    def radii(self, rows: F64, n_neighbors: int, *, left_out: I64 | None = None, n_jobs: int | None = None) -> F64:
         """Return each row's distance to its K-th nearest reference row at every node, rows x nodes.
 
         ``left_out`` names for each row the reference row that does not count as its neighbour, -1 for none.
@@ -95,9 +88,7 @@ class NodeIndex:
             radii[incomplete] = distances[:, -1].reshape(-1, n_nodes) * self._stretch(some)
         return np.ldexp(radii, self.exponent)
 
-    def labels(
-        self, rows: NDArray[np.float64], n_neighbors: int, limits: NDArray[np.float64], *, n_jobs: int | None = None
-    ) -> NDArray[np.bool_]:
+    def labels(self, rows: F64, n_neighbors: int, limits: F64, *, n_jobs: int | None = None) -> NDArray[np.bool_]:
         """Return whether each row's K-th radius exceeds the node's limit, rows x nodes.
 
         The same as ``radii(rows, n_neighbors) > limits``, but K reference rows within the limit are enough to know.
@@ -126,26 +117,13 @@ class NodeIndex:
         return labels
 
     def neighbors(
-        self,
-        rows: NDArray[np.float64],
-        nodes: NDArray[np.int64],
-        n_neighbors: int,
-        *,
-        left_out: NDArray[np.int64] | None = None,
-        n_jobs: int | None = None,
-    ) -> NDArray[np.int64]:
+        self, rows: F64, nodes: I64, n_neighbors: int, *, left_out: I64 | None = None, n_jobs: int | None = None
+    ) -> I64:
         """Return the numbers of the K nearest reference rows, at one node for each row, rows x K, nearest first."""
         own = np.full(len(rows), -1) if left_out is None else left_out
         return self._nearest(self._scaled(rows), own, nodes, n_neighbors, n_jobs)[1]
 
-    def _nearest(
-        self,
-        scaled: NDArray[np.float64],
-        own: NDArray[np.int64],
-        nodes: NDArray[np.int64],
-        n_neighbors: int,
-        n_jobs: int | None,
-    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    def _nearest(self, scaled: F64, own: I64, nodes: I64, n_neighbors: int, n_jobs: int | None) -> tuple[F64, I64]:
         distances, numbers = np.empty((len(scaled), n_neighbors)), np.empty((len(scaled), n_neighbors), dtype=np.int64)
 
         def task(part: slice) -> None:
@@ -159,11 +137,11 @@ class NodeIndex:
         return distances, numbers
 
     @property
-    def _relative(self) -> NDArray[np.float64]:
+    def _relative(self) -> F64:
         """Bound the relative errors of the roots of estimates, one a node: half a rounding for each term, and some."""
         return np.asarray(0.6 * _ROUNDING * (self.tree.stop - self.tree.start + 8))
 
-    def _errors(self, scaled: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _errors(self, scaled: F64) -> F64:
         """Bound how far the roots of estimates are from distances beside the relative errors, rows x nodes.
 
         0 where all values are such multiples of a power of two that float32 arithmetic is exact.
@@ -171,7 +149,7 @@ class NodeIndex:
         width = self.tree.stop - self.tree.start
         centred = np.where(np.isnan(scaled), 0, scaled - self.centre)
         norms = np.sqrt(_node_sums(centred**2, *_nodes(self.tree)))
-        errors: NDArray[np.float64] = 1.01 * _ROUNDING * (norms + self.spread) + _UNDERFLOW * np.sqrt(width)
+        errors: F64 = 1.01 * _ROUNDING * (norms + self.spread) + _UNDERFLOW * np.sqrt(width)
         if self.grid > 0:
             largest = np.abs(self.spread[0] / self.grid)
             units = centred / self.grid
@@ -180,7 +158,7 @@ class NodeIndex:
             errors[exact & (width * (2 * largest) ** 2 <= 1 / _ROUNDING)] = 0
         return errors
 
-    def _stretch(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _stretch(self, rows: F64) -> F64:
         """Return by how much distances over the observed columns fall short, rows x nodes, or one for all rows."""
         missing = np.isnan(rows)
         if not missing.any():
@@ -189,7 +167,7 @@ class NodeIndex:
         width = self.tree.stop - self.tree.start
         return np.asarray(np.sqrt(n_kept(width, self.alpha) / n_kept(observed, self.alpha)))
 
-    def _scaled(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _scaled(self, rows: F64) -> F64:
         half = self.exponent // 2
         with np.errstate(over="ignore", under="ignore"):
             # Twice a power of two, since one may be out of range by itself.
@@ -200,18 +178,12 @@ class NodeIndex:
         return len(self.reference) * int((self.tree.stop - self.tree.start).sum())
 
 
-def _nodes(tree: AttributeTree) -> tuple[NDArray[np.int64], ...]:
+def _nodes(tree: AttributeTree) -> tuple[I64, ...]:
     return tree.start, tree.stop, tree.left, tree.right
 
 
 @njit(cache=True, nogil=True)
-def _node_sums(
-    values: NDArray[np.float64],
-    start: NDArray[np.int64],
-    stop: NDArray[np.int64],
-    left: NDArray[np.int64],
-    right: NDArray[np.int64],
-) -> NDArray[np.float64]:
+def _node_sums(values: F64, start: I64, stop: I64, left: I64, right: I64) -> F64:
     """Sum over the columns of every node, rows x nodes."""
     sums = np.zeros((len(values), len(start)))
     for r in range(len(values)):
@@ -224,7 +196,7 @@ def _node_sums(
     return sums
 
 
-def _grid(centred: NDArray[np.float64]) -> float:
+def _grid(centred: F64) -> float:
     """Return the largest power of two of which all values are multiples, or 0 if that takes more than 11 bits."""
     largest = float(np.abs(centred).max())
     unit = 2.0 ** math.frexp(largest)[1]
@@ -235,14 +207,14 @@ def _grid(centred: NDArray[np.float64]) -> float:
     return 0.0
 
 
-def _rounded_down(values: NDArray[np.float64]) -> NDArray[np.float32]:
+def _rounded_down(values: F64) -> F32:
     """Return the largest float32 not above each value: a float32 is below one exactly if it is below the other."""
     with np.errstate(over="ignore"):
         rounded = values.astype(np.float32)
     return np.where(rounded > values, np.nextafter(rounded, np.float32(-np.inf)), rounded)
 
 
-def _largest_squares(limits: NDArray[np.float64], stretch: NDArray[np.float64]) -> NDArray[np.float64]:
+def _largest_squares(limits: F64, stretch: F64) -> F64:
     """Return the largest numbers whose roots, stretched, do not exceed the limits; -1 where there is none."""
     with np.errstate(over="ignore", invalid="ignore"):
         squares = np.where(limits >= 0, (limits / stretch) ** 2, -1.0)
@@ -254,7 +226,7 @@ def _largest_squares(limits: NDArray[np.float64], stretch: NDArray[np.float64]) 
     return squares
 
 
-def _scale_exponent(low: NDArray[np.float64], high: NDArray[np.float64]) -> int:
+def _scale_exponent(low: F64, high: F64) -> int:
     """Return the exponent of the widest column's width, or more where the values themselves are enormous."""
     half_width = float(np.max(high / 2 - low / 2))
     largest = float(max(np.max(np.abs(low)), np.max(np.abs(high))))

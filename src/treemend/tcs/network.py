@@ -14,9 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-__all__ = ["ADD", "HALVE", "LANES", "MERGE", "NARROW", "PAIR", "QUARTER", "SQUARE", "Network", "estimate_block"]
+from treemend.tcs.exact import F32, I64
+
+__all__ = ["LANES", "Network", "estimate_block"]
 
 LANES = 32
 FASTMATH = {"nnan", "ninf", "nsz", "contract", "reassoc"}
@@ -33,17 +34,17 @@ class Network(NamedTuple):
     whose squares count at the node of that level, once it is sorted.
     """
 
-    wire: NDArray[np.int64]
-    first: NDArray[np.int64]
-    last: NDArray[np.int64]
-    node_at: NDArray[np.int64]
-    passes: NDArray[np.int64]
-    begin: NDArray[np.int64]
-    weights: NDArray[np.float32]
+    wire: I64
+    first: I64
+    last: I64
+    node_at: I64
+    passes: I64
+    begin: I64
+    weights: F32
 
 
 @njit(forceinline=True)
-def _eight(numbers: NDArray[np.float32], g: int) -> Eight:
+def _eight(numbers: F32, g: int) -> Eight:
     """Return the numbers of one eight of wires."""
     k = 8 * g
     low = (numbers[k], numbers[k + 1], numbers[k + 2], numbers[k + 3])
@@ -51,14 +52,14 @@ def _eight(numbers: NDArray[np.float32], g: int) -> Eight:
 
 
 @njit(forceinline=True)
-def _load(eights: NDArray[np.float32], g: int, i: int) -> Eight:
+def _load(eights: F32, g: int, i: int) -> Eight:
     low = (eights[g, i], eights[g, LANES + i], eights[g, 2 * LANES + i], eights[g, 3 * LANES + i])
     high = (eights[g, 4 * LANES + i], eights[g, 5 * LANES + i], eights[g, 6 * LANES + i], eights[g, 7 * LANES + i])
     return low + high
 
 
 @njit(forceinline=True)
-def _store(eights: NDArray[np.float32], g: int, i: int, w: Eight) -> None:
+def _store(eights: F32, g: int, i: int, w: Eight) -> None:
     eights[g, i], eights[g, LANES + i], eights[g, 2 * LANES + i], eights[g, 3 * LANES + i] = w[0], w[1], w[2], w[3]
     eights[g, 4 * LANES + i], eights[g, 5 * LANES + i] = w[4], w[5]
     eights[g, 6 * LANES + i], eights[g, 7 * LANES + i] = w[6], w[7]
@@ -91,13 +92,7 @@ def _sorted_by_four(w: Eight, x: Eight) -> Eight:
 
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
 def estimate_block(
-    block: NDArray[np.float32],
-    row: NDArray[np.float32],
-    network: Network,
-    top: int,
-    last: int,
-    scratch: tuple[NDArray[np.float32], NDArray[np.float32]],
-    estimates: NDArray[np.float32],
+    block: F32, row: F32, network: Network, top: int, last: int, scratch: tuple[F32, F32], estimates: F32
 ) -> None:
     """Write the estimated squared distances of a row to a block to ``estimates``, (nodes + 1) x LANES.
 
@@ -172,11 +167,8 @@ def estimate_block(
             for g in range(begin // 2, end // 2):
                 x0, x1 = row[2 * g], row[2 * g + 1]
                 eight, first = g // 4, g % 4 * 2 * LANES
-                one, other, of_both = (
-                    weights[0, 2 * g],
-                    weights[0, 2 * g + 1],
-                    weights[1, 2 * g] + weights[1, 2 * g + 1],
-                )
+                one, other = weights[0, 2 * g], weights[0, 2 * g + 1]
+                of_both = weights[1, 2 * g] + weights[1, 2 * g + 1]
                 node = node_at[n_wires // 2 + g]
                 left, right = node_at[n_wires + 2 * g], node_at[n_wires + 2 * g + 1]
                 for i in range(lanes):

@@ -8,19 +8,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from treemend.tcs.exact import Errors, kth_radii
-from treemend.tcs.network import (
-    ADD,
-    HALVE,
-    LANES,
-    MERGE,
-    NARROW,
-    PAIR,
-    QUARTER,
-    SQUARE,
-    Network,
-    estimate_block,
-)
+from treemend.tcs import network as operations
+from treemend.tcs.exact import F32, F64, I64, Errors, kth_radii
+from treemend.tcs.network import LANES, Network, estimate_block
 from treemend.tcs.tree import AttributeTree
 
 __all__ = ["RankedScan", "n_kept"]
@@ -37,26 +27,24 @@ WIRES_IN_CACHE = 64
 Pass = tuple[int, int, int, int, int]
 
 
-def n_kept(width: NDArray[np.int64], alpha: float) -> NDArray[np.int64]:
+def n_kept(width: I64, alpha: float) -> I64:
     """Return how many of ``width`` squared differences count."""
-    return np.maximum(1, np.floor(alpha * width + 1e-9)).astype(np.int64)
+    return np.asarray(np.maximum(1, np.floor(alpha * width + 1e-9)), dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
 class RankedScan:
     """Reference rows in blocks, blocks x eights of wires x 8 LANES, less ``centre``."""
 
-    reference: NDArray[np.float64]
-    centre: NDArray[np.float64]
+    reference: F64
+    centre: F64
     tree: AttributeTree
     alpha: float
     network: Network
-    blocks: NDArray[np.float32]
+    blocks: F32
 
     @classmethod
-    def build(
-        cls, reference: NDArray[np.float64], centre: NDArray[np.float64], tree: AttributeTree, alpha: float
-    ) -> Self:
+    def build(cls, reference: F64, centre: F64, tree: AttributeTree, alpha: float) -> Self:
         """Lay rows out."""
         network = _counting(_build_network(tree), n_kept(tree.stop - tree.start, alpha))
         n_rows, n_wires = len(reference), network.weights.shape[1]
@@ -66,9 +54,7 @@ class RankedScan:
         blocks = np.ascontiguousarray(padded.reshape(n_blocks, LANES, n_wires // 8, 8).transpose(0, 2, 3, 1))
         return cls(reference, centre, tree, alpha, network, blocks.reshape(n_blocks, n_wires // 8, 8 * LANES))
 
-    def radii(
-        self, rows: NDArray[np.float64], left_out: NDArray[np.int64], n_neighbors: int, errors: Errors
-    ) -> NDArray[np.float64]:
+    def radii(self, rows: F64, left_out: I64, n_neighbors: int, errors: Errors) -> F64:
         """Return exact K-th radii, rows x nodes."""
         radii, cells = np.empty(errors[1].shape), self.reference[:, :, None]
         nodes, no_seconds = (self.tree.start, self.tree.stop), np.empty((0, 0, 0, 0), dtype=np.float32)
@@ -78,7 +64,7 @@ class RankedScan:
             kth_radii(estimates, no_seconds, cells, some, nodes, own, self.alpha, wrong, n_neighbors, radii[part])
         return radii
 
-    def estimates(self, rows: NDArray[np.float64], nodes: NDArray[np.int64]) -> NDArray[np.float32]:
+    def estimates(self, rows: F64, nodes: I64) -> F32:
         """Estimate the squared distances of all reference rows, at one node for each row, rows x reference rows."""
         found = np.empty((len(rows), len(self.blocks), LANES), dtype=np.float32)
         for at, network in self._networks(rows):
@@ -87,9 +73,7 @@ class RankedScan:
                     found[r] = estimates[0, :, nodes[r]]
         return found.reshape(len(rows), -1)
 
-    def count_within(
-        self, rows: NDArray[np.float64], n_neighbors: int, inner: NDArray[np.float32], outer: NDArray[np.float32]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def count_within(self, rows: F64, n_neighbors: int, inner: F32, outer: F32) -> tuple[I64, I64]:
         """Count the reference rows with estimates up to ``inner`` and up to ``outer``, rows x nodes.
 
         The counting ends where K are up to ``inner``.
@@ -102,7 +86,7 @@ class RankedScan:
             sure[at], possible[at] = found
         return sure, possible
 
-    def _networks(self, rows: NDArray[np.float64]) -> Iterator[tuple[NDArray[np.intp], Network]]:
+    def _networks(self, rows: F64) -> Iterator[tuple[NDArray[np.intp], Network]]:
         """Yield rows with the network that they need: all complete ones, and each with missing values by itself."""
         missing = np.isnan(rows)
         complete = ~missing.any(axis=1)
@@ -113,19 +97,17 @@ class RankedScan:
             width = observed[self.tree.stop] - observed[self.tree.start]
             yield np.array([row]), _counting(self.network, np.minimum(width, n_kept(width, self.alpha)))
 
-    def _on_wires(self, rows: NDArray[np.float64]) -> NDArray[np.float32]:
+    def _on_wires(self, rows: F64) -> F32:
         """Missing values are farther from all than any observed one, also from rows that fill up a block."""
         on_wires = np.zeros((len(rows), self.network.weights.shape[1]), dtype=np.float32)
         on_wires[:, self.network.wire] = np.where(np.isnan(rows), -PADDING, rows - self.centre)
         return on_wires
 
-    def _scratch(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def _scratch(self) -> tuple[F32, F32]:
         wires = np.zeros(self.network.weights.shape[1] * LANES, dtype=np.float32)
         return wires, wires.reshape(-1, 8 * LANES)
 
-    def _estimates(
-        self, rows: NDArray[np.float64], network: Network, node: int
-    ) -> Iterator[tuple[slice, NDArray[np.float32]]]:
+    def _estimates(self, rows: F64, network: Network, node: int) -> Iterator[tuple[slice, F32]]:
         """Yield estimates at a node and those below it, some rows at a time, rows x blocks x (nodes + 1) x LANES."""
         n_blocks, n_columns, on_wires = len(self.blocks), len(self.tree.start) + 1, self._on_wires(rows)
         together = max(1, min(len(rows), ESTIMATES_TOGETHER // (n_blocks * n_columns * LANES)))
@@ -156,10 +138,10 @@ def _build_network(tree: AttributeTree) -> Network:
     passes, begin, half = [], [0], n_wires // 2
     for low, high in zip(first.tolist(), (first + width).tolist(), strict=True):
         if width.min() < 4:
-            passes.append((NARROW, low // 2 * 2, max(high, low // 2 * 2 + 2), 1, 0))
+            passes.append((operations.NARROW, low // 2 * 2, max(high, low // 2 * 2 + 2), 1, 0))
         if high - low == n_wires:
             passes += _sorting_passes(0, half) + _sorting_passes(half, n_wires)
-            passes += [(PAIR, 0, 0, n_wires, 0), (ADD, 0, n_wires, n_wires, levels)]
+            passes += [(operations.PAIR, 0, 0, n_wires, 0), (operations.ADD, 0, n_wires, n_wires, levels)]
         elif high - low >= 4:
             passes += _sorting_passes(low, high)
         begin.append(len(passes))
@@ -173,7 +155,7 @@ def _sorting_passes(begin: int, end: int) -> list[Pass]:
     if width > WIRES_IN_CACHE:
         middle = (begin + end) // 2
         return _sorting_passes(begin, middle) + _sorting_passes(middle, end) + _merging_passes(begin, end, width)
-    passes: list[Pass] = [(SQUARE, begin, end, 4, 0)]
+    passes: list[Pass] = [(operations.SQUARE, begin, end, 4, 0)]
     merged = 8
     while merged <= width:
         passes += _merging_passes(begin, end, merged)
@@ -186,14 +168,14 @@ def _merging_passes(begin: int, end: int, width: int) -> list[Pass]:
     passes: list[Pass] = []
     stride = width // 2
     while stride >= 16:
-        passes.append((QUARTER, begin, end, width, stride // 2))
+        passes.append((operations.QUARTER, begin, end, width, stride // 2))
         stride //= 4
     if stride == 8:
-        passes.append((HALVE, begin, end, width, 8))
-    return [*passes, (MERGE, begin, end, width, width.bit_length() - 1)]
+        passes.append((operations.HALVE, begin, end, width, 8))
+    return [*passes, (operations.MERGE, begin, end, width, width.bit_length() - 1)]
 
 
-def _counting(network: Network, kept: NDArray[np.int64]) -> Network:
+def _counting(network: Network, kept: I64) -> Network:
     """Return the network in which so many squares count at each node."""
     n_wires, weights = len(network.node_at) // 2, np.zeros_like(network.weights)
     for first, last, count in zip(network.first.tolist(), network.last.tolist(), kept.tolist(), strict=True):
@@ -207,18 +189,13 @@ def _counting(network: Network, kept: NDArray[np.int64]) -> Network:
     weights[-1, :paired] = 1
     weights[-1, n_wires - outright :] = 1
     passes = network.passes.copy()
-    passes[network.begin[1] - 2] = PAIR, outright, paired, n_wires, n_wires - count
+    passes[network.begin[1] - 2] = operations.PAIR, outright, paired, n_wires, n_wires - count
     return network._replace(passes=passes, weights=weights)
 
 
 @njit(cache=True, nogil=True)
 def estimate_rows(
-    blocks: NDArray[np.float32],
-    rows: NDArray[np.float32],
-    network: Network,
-    node: int,
-    scratch: tuple[NDArray[np.float32], NDArray[np.float32]],
-    estimates: NDArray[np.float32],
+    blocks: F32, rows: F32, network: Network, node: int, scratch: tuple[F32, F32], estimates: F32
 ) -> None:
     """Fill ``estimates``, rows x blocks x (nodes + 1) x LANES, at a node and those below it."""
     for block in range(len(blocks)):
@@ -228,14 +205,14 @@ def estimate_rows(
 
 @njit(cache=True, nogil=True)
 def count_ranked(
-    blocks: NDArray[np.float32],
-    rows: NDArray[np.float32],
+    blocks: F32,
+    rows: F32,
     network: Network,
-    depth: NDArray[np.int64],
-    limits: tuple[NDArray[np.float32], NDArray[np.float32]],
+    depth: I64,
+    limits: tuple[F32, F32],
     n_neighbors: int,
-    scratch: tuple[NDArray[np.float32], NDArray[np.float32]],
-    counts: tuple[NDArray[np.int64], NDArray[np.int64]],
+    scratch: tuple[F32, F32],
+    counts: tuple[I64, I64],
 ) -> None:
     """Count estimates up to two limits until K are up to the first.
 
