@@ -89,7 +89,7 @@ class EuclideanScan:
             kth_radii(minima, seconds, self.cells, some, self.nodes[:2], own, 1.0, wrong, n_neighbors, radii[part])
         return radii
 
-    def estimates(self, rows: F64, nodes: I64) -> F32:
+    def estimates(self, rows: F64, nodes: I64, alpha: float) -> F32:  # noqa: ARG002 - which is 1 here
         """Estimate the squared distances of all reference rows, at one node for each row, rows x reference rows."""
         missing, sums = np.isnan(rows), np.empty((len(rows), len(self.blocks), LANES), dtype=np.float32)
         observed, centred = self._in_fours(~missing), self._in_fours(np.where(missing, 0, rows - self.centre))

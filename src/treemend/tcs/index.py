@@ -84,7 +84,9 @@ class NodeIndex:
         if incomplete.any():
             n_nodes, some = radii.shape[1], scaled[incomplete]
             pairs = (np.repeat(some, n_nodes, axis=0), np.repeat(own[incomplete], n_nodes))
-            distances, _ = self._nearest(*pairs, np.tile(np.arange(n_nodes), len(some)), n_neighbors, n_jobs)
+            distances, _ = self._nearest(
+                *pairs, np.tile(np.arange(n_nodes), len(some)), n_neighbors, self.alpha, n_jobs
+            )
             radii[incomplete] = distances[:, -1].reshape(-1, n_nodes) * self._stretch(some)
         return np.ldexp(radii, self.exponent)
 
@@ -109,7 +111,7 @@ class NodeIndex:
             labels[part] = found = n_sure < n_neighbors
             r, nodes = np.nonzero(found & (n_possible >= n_neighbors))
             if len(r) > 0:
-                distances, _ = self._nearest(some[r], np.full(len(r), -1), nodes, n_neighbors, 1)
+                distances, _ = self._nearest(some[r], np.full(len(r), -1), nodes, n_neighbors, self.alpha, 1)
                 stretched = distances[:, -1] * np.broadcast_to(stretch, found.shape)[r, nodes]
                 labels[part.start + r, nodes] = stretched > within[nodes]
 
@@ -117,21 +119,23 @@ class NodeIndex:
         return labels
 
     def neighbors(
-        self, rows: F64, nodes: I64, n_neighbors: int, *, left_out: I64 | None = None, n_jobs: int | None = None
+        self, rows: F64, nodes: I64, n_neighbors: int, *, alpha: float, left_out: I64 | None, n_jobs: int | None
     ) -> I64:
         """Return the numbers of the K nearest reference rows, at one node for each row, rows x K, nearest first."""
         own = np.full(len(rows), -1) if left_out is None else left_out
-        return self._nearest(self._scaled(rows), own, nodes, n_neighbors, n_jobs)[1]
+        return self._nearest(self._scaled(rows), own, nodes, n_neighbors, alpha, n_jobs)[1]
 
-    def _nearest(self, scaled: F64, own: I64, nodes: I64, n_neighbors: int, n_jobs: int | None) -> tuple[F64, I64]:
+    def _nearest(
+        self, scaled: F64, own: I64, nodes: I64, n_neighbors: int, alpha: float, n_jobs: int | None
+    ) -> tuple[F64, I64]:
         distances, numbers = np.empty((len(scaled), n_neighbors)), np.empty((len(scaled), n_neighbors), dtype=np.int64)
 
         def task(part: slice) -> None:
             some, at = scaled[part], nodes[part]
-            columns, estimates = (self.tree.start[at], self.tree.stop[at]), self.scan.estimates(some, at)
+            columns, estimates = (self.tree.start[at], self.tree.stop[at]), self.scan.estimates(some, at, alpha)
             errors = (self._relative[at], self._errors(some)[np.arange(len(at)), at])
             found = (distances[part], numbers[part])
-            nearest_by_estimates(estimates, self.reference, some, own[part], columns, self.alpha, errors, *found)
+            nearest_by_estimates(estimates, self.reference, some, own[part], columns, alpha, errors, *found)
 
         for_chunks(task, len(scaled), self._work(), n_jobs)
         return distances, numbers

@@ -50,7 +50,7 @@ def mend_rows(
     complete = ~missing.any(axis=1, keepdims=True)
     filled = rows.copy()
     fill_declared(model, filled, rows, declared & complete, left_out=left_out, n_jobs=n_jobs)  # 2.6
-    fill_incomplete(model, filled, rows, mask | missing, left_out=left_out)  # 2.8
+    fill_incomplete(model, filled, rows, mask | missing, left_out=left_out, n_jobs=n_jobs)  # 2.8
     return mask, filled
 
 

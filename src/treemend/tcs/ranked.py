@@ -56,21 +56,27 @@ class RankedScan:
 
     def radii(self, rows: F64, left_out: I64, n_neighbors: int, errors: Errors) -> F64:
         """Return exact K-th radii, rows x nodes."""
-        radii, cells = np.empty(errors[1].shape), self.reference[:, :, None]
+        radii, cells, on_wires = np.empty(errors[1].shape), self.reference[:, :, None], self._on_wires(rows)
         nodes, no_seconds = (self.tree.start, self.tree.stop), np.empty((0, 0, 0, 0), dtype=np.float32)
-        for part, estimates in self._estimates(rows, self.network, 0):
-            wrong = (errors[0], errors[1][part])
-            some, own = rows[part], left_out[part]
+        n_blocks, n_columns = len(self.blocks), len(self.tree.start) + 1
+        together = max(1, min(len(rows), ESTIMATES_TOGETHER // (n_blocks * n_columns * LANES)))
+        estimates = np.zeros((together, n_blocks, n_columns, LANES), dtype=np.float32)
+        for first in range(0, len(rows), together):
+            part = slice(first, first + together)
+            estimate_rows(self.blocks, on_wires[part], self.network, 0, self._scratch(), estimates)
+            some, own, wrong = rows[part], left_out[part], (errors[0], errors[1][part])
             kth_radii(estimates, no_seconds, cells, some, nodes, own, self.alpha, wrong, n_neighbors, radii[part])
         return radii
 
-    def estimates(self, rows: F64, nodes: I64) -> F32:
+    def estimates(self, rows: F64, nodes: I64, alpha: float) -> F32:
         """Estimate the squared distances of all reference rows, at one node for each row, rows x reference rows."""
         found = np.empty((len(rows), len(self.blocks), LANES), dtype=np.float32)
-        for at, network in self._networks(rows):
+        estimates = np.zeros((1, len(self.blocks), len(self.tree.start) + 1, LANES), dtype=np.float32)
+        for at, network in self._networks(rows, alpha):
             for r in at:
-                for _, estimates in self._estimates(rows[r : r + 1], network, nodes[r]):
-                    found[r] = estimates[0, :, nodes[r]]
+                on_wires = self._on_wires(rows[r : r + 1])
+                estimate_rows(self.blocks, on_wires, network, nodes[r], self._scratch(), estimates)
+                found[r] = estimates[0, :, nodes[r]]
         return found.reshape(len(rows), -1)
 
     def count_within(self, rows: F64, n_neighbors: int, inner: F32, outer: F32) -> tuple[I64, I64]:
@@ -79,23 +85,23 @@ class RankedScan:
         The counting ends where K are up to ``inner``.
         """
         sure, possible = np.zeros((2, *inner.shape), dtype=np.int64)
-        for at, network in self._networks(rows):
+        for at, network in self._networks(rows, self.alpha):
             found = sure[at], possible[at]
             on_wires, limits = self._on_wires(rows[at]), (inner[at], outer[at])
             count_ranked(self.blocks, on_wires, network, self.tree.depth, limits, n_neighbors, self._scratch(), found)
             sure[at], possible[at] = found
         return sure, possible
 
-    def _networks(self, rows: F64) -> Iterator[tuple[NDArray[np.intp], Network]]:
-        """Yield rows with the network that they need: all complete ones, and each with missing values by itself."""
+    def _networks(self, rows: F64, alpha: float) -> Iterator[tuple[NDArray[np.intp], Network]]:
+        """Yield rows with the network for them: all complete ones, and each with missing values by itself."""
         missing = np.isnan(rows)
-        complete = ~missing.any(axis=1)
+        complete = ~missing.any(axis=1) & (alpha == self.alpha)
         if complete.any():
             yield np.flatnonzero(complete), self.network
         for row in np.flatnonzero(~complete):
             observed = np.append(0, np.cumsum(~missing[row]))
             width = observed[self.tree.stop] - observed[self.tree.start]
-            yield np.array([row]), _counting(self.network, np.minimum(width, n_kept(width, self.alpha)))
+            yield np.array([row]), _counting(self.network, np.minimum(width, n_kept(width, alpha)))
 
     def _on_wires(self, rows: F64) -> F32:
         """Missing values are farther from all than any observed one, also from rows that fill up a block."""
@@ -106,16 +112,6 @@ class RankedScan:
     def _scratch(self) -> tuple[F32, F32]:
         wires = np.zeros(self.network.weights.shape[1] * LANES, dtype=np.float32)
         return wires, wires.reshape(-1, 8 * LANES)
-
-    def _estimates(self, rows: F64, network: Network, node: int) -> Iterator[tuple[slice, F32]]:
-        """Yield estimates at a node and those below it, some rows at a time, rows x blocks x (nodes + 1) x LANES."""
-        n_blocks, n_columns, on_wires = len(self.blocks), len(self.tree.start) + 1, self._on_wires(rows)
-        together = max(1, min(len(rows), ESTIMATES_TOGETHER // (n_blocks * n_columns * LANES)))
-        estimates = np.zeros((together, n_blocks, n_columns, LANES), dtype=np.float32)
-        for first in range(0, len(rows), together):
-            part = slice(first, min(first + together, len(rows)))
-            estimate_rows(self.blocks, on_wires[part], network, node, self._scratch(), estimates)
-            yield part, estimates
 
 
 def _build_network(tree: AttributeTree) -> Network:
