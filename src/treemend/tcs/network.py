@@ -28,15 +28,11 @@ NARROW, SQUARE, QUARTER, HALVE, MERGE, PAIR, ADD = range(7)
 class Network(NamedTuple):
     """Passes and what they need to know.
 
-    A column stands on its ``wire``, a node on the wires ``first`` to ``last - 1``. ``node_at`` has the node at each
-    place, places numbered breadth first from 1, and one above the last node where there is none. The passes for node
-    ``v`` and those below it are ``begin[v]`` to ``begin[v + 1] - 1``. ``weights``, levels x wires, are 1 for the wires
-    whose squares count at the node of that level, once it is sorted.
+    ``node_at`` has the node at each place, places numbered breadth first from 1, and one above the last node where
+    there is none. The passes for node ``v`` and those below it are ``begin[v]`` to ``begin[v + 1] - 1``. ``weights``,
+    levels x wires, are 1 for the wires whose squares count at the node of that level, once it is sorted.
     """
 
-    wire: I64
-    first: I64
-    last: I64
     node_at: I64
     passes: I64
     begin: I64

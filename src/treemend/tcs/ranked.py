@@ -34,25 +34,27 @@ def n_kept(width: I64, alpha: float) -> I64:
 
 @dataclass(frozen=True, eq=False)
 class RankedScan:
-    """Reference rows in blocks, blocks x eights of wires x 8 LANES, less ``centre``."""
+    """Reference rows in blocks, blocks x eights of wires x 8 LANES, less ``centre``; each column has its ``wire``."""
 
     reference: F64
     centre: F64
     tree: AttributeTree
     alpha: float
+    wire: I64
     network: Network
     blocks: F32
 
     @classmethod
     def build(cls, reference: F64, centre: F64, tree: AttributeTree, alpha: float) -> Self:
         """Lay rows out."""
-        network = _counting(_build_network(tree), n_kept(tree.stop - tree.start, alpha))
+        wire, network = _build_network(tree)
+        network = _counting(network, n_kept(tree.stop - tree.start, alpha))
         n_rows, n_wires = len(reference), network.weights.shape[1]
         n_blocks = -(-n_rows // LANES)
         padded = np.full((n_blocks * LANES, n_wires), PADDING)
-        padded[:n_rows, network.wire] = reference - centre
+        padded[:n_rows, wire] = reference - centre
         blocks = np.ascontiguousarray(padded.reshape(n_blocks, LANES, n_wires // 8, 8).transpose(0, 2, 3, 1))
-        return cls(reference, centre, tree, alpha, network, blocks.reshape(n_blocks, n_wires // 8, 8 * LANES))
+        return cls(reference, centre, tree, alpha, wire, network, blocks.reshape(n_blocks, n_wires // 8, 8 * LANES))
 
     def radii(self, rows: F64, left_out: I64, n_neighbors: int, errors: Errors) -> F64:
         """Return exact K-th radii, rows x nodes."""
@@ -106,7 +108,7 @@ class RankedScan:
     def _on_wires(self, rows: F64) -> F32:
         """Missing values are farther from all than any observed one, also from rows that fill up a block."""
         on_wires = np.zeros((len(rows), self.network.weights.shape[1]), dtype=np.float32)
-        on_wires[:, self.network.wire] = np.where(np.isnan(rows), -PADDING, rows - self.centre)
+        on_wires[:, self.wire] = np.where(np.isnan(rows), -PADDING, rows - self.centre)
         return on_wires
 
     def _scratch(self) -> tuple[F32, F32]:
@@ -114,8 +116,8 @@ class RankedScan:
         return wires, wires.reshape(-1, 8 * LANES)
 
 
-def _build_network(tree: AttributeTree) -> Network:
-    """Return the network that sorts every node but the root; how many squares count is to be set."""
+def _build_network(tree: AttributeTree) -> tuple[I64, Network]:
+    """Return each column's wire, and the network that sorts every node but the root; no square counts yet."""
     height = int(tree.depth.max())
     widest = int((tree.stop - tree.start)[tree.depth == height].max())
     levels = max(3, height + (widest - 1).bit_length())
@@ -142,7 +144,7 @@ def _build_network(tree: AttributeTree) -> Network:
             passes += _sorting_passes(low, high)
         begin.append(len(passes))
     weights = np.zeros((levels + 1, n_wires), dtype=np.float32)
-    return Network(wire, first, first + width, node_at, np.array(passes), np.array(begin), weights)
+    return wire, Network(node_at, np.array(passes), np.array(begin), weights)
 
 
 def _sorting_passes(begin: int, end: int) -> list[Pass]:
@@ -174,10 +176,11 @@ def _merging_passes(begin: int, end: int, width: int) -> list[Pass]:
 def _counting(network: Network, kept: I64) -> Network:
     """Return the network in which so many squares count at each node."""
     n_wires, weights = len(network.node_at) // 2, np.zeros_like(network.weights)
-    for first, last, count in zip(network.first.tolist(), network.last.tolist(), kept.tolist(), strict=True):
-        width = last - first
-        begin = first if first // width % 2 == 0 else last - count
-        weights[width.bit_length() - 1, begin : begin + count] = 1
+    for node, count in enumerate(kept.tolist()):
+        place = int(np.flatnonzero(network.node_at == node)[0])
+        level = n_wires.bit_length() - place.bit_length()
+        first = (place << level) - n_wires + (place % 2) * ((1 << level) - count)
+        weights[level, first : first + count] = 1
     # Of the root's halves, sorted in opposite directions, the smaller one of each pair counts.
     count = int(kept[0])
     outright, paired = max(0, count - n_wires // 2), min(count, n_wires // 2)
