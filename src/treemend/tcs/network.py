@@ -17,7 +17,7 @@ from numba import njit
 
 from treemend.tcs.exact import F32, I64
 
-__all__ = ["LANES", "Network", "estimate_block"]
+__all__ = ["FASTMATH", "LANES", "Network", "estimate_block"]
 
 LANES = 32
 FASTMATH = {"nnan", "ninf", "nsz", "contract", "reassoc"}
@@ -86,7 +86,7 @@ def _sorted_by_four(w: Eight, x: Eight) -> Eight:
     return a, min(b, c), max(b, c), d, e, max(f, g), min(f, g), h
 
 
-@njit(cache=True, nogil=True, fastmath=FASTMATH)
+@njit(forceinline=True, fastmath=FASTMATH)
 def estimate_block(
     block: F32, row: F32, network: Network, top: int, last: int, scratch: tuple[F32, F32], estimates: F32
 ) -> None:

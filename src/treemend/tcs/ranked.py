@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from treemend.tcs import network as operations
 from treemend.tcs.exact import F32, F64, I64, Errors, kth_radii
-from treemend.tcs.network import LANES, Network, estimate_block
+from treemend.tcs.network import FASTMATH, LANES, Network, estimate_block
 from treemend.tcs.tree import AttributeTree
 
 __all__ = ["RankedScan", "n_kept"]
@@ -192,7 +192,7 @@ def _counting(network: Network, kept: I64) -> Network:
     return network._replace(passes=passes, weights=weights)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath=FASTMATH)
 def estimate_rows(
     blocks: F32, rows: F32, network: Network, node: int, scratch: tuple[F32, F32], estimates: F32
 ) -> None:
@@ -202,7 +202,7 @@ def estimate_rows(
             estimate_block(blocks[block], rows[r], network, node, node, scratch, estimates[r, block])
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath=FASTMATH)
 def count_ranked(
     blocks: F32,
     rows: F32,
@@ -239,18 +239,20 @@ def count_ranked(
                     lowest, top = at_once, level
             if in_doubt == 0:
                 break
-            if top < n_depths:
-                last = first[top + 1] - 1
-                estimate_block(blocks[block], rows[r], network, first[top], last, scratch, estimates)
-            for node in range(n_nodes):
-                if sure[r, node] >= n_neighbors:
+            # One call for all nodes from the depth on, and one for each node above it that is in doubt.
+            for number in range(-1, first[top]):
+                low, last, until = first[top], first[min(top + 1, n_depths)] - 1, n_nodes
+                if number >= 0:
+                    low, last, until = number, number, number + 1
+                if last < low or (number >= 0 and sure[r, number] >= n_neighbors):
                     continue
-                if node < first[top]:
-                    estimate_block(blocks[block], rows[r], network, node, node, scratch, estimates)
-                n_inner = n_outer = 0
-                low, high = inner[r, node], outer[r, node]
-                for i in range(lanes):
-                    n_inner += estimates[node, i] <= low
-                    n_outer += estimates[node, i] <= high
-                sure[r, node] += n_inner
-                possible[r, node] += n_outer
+                estimate_block(blocks[block], rows[r], network, low, last, scratch, estimates)
+                for node in range(low, until):
+                    if sure[r, node] >= n_neighbors:
+                        continue
+                    n_inner = n_outer = 0
+                    for i in range(lanes):
+                        n_inner += estimates[node, i] <= inner[r, node]
+                        n_outer += estimates[node, i] <= outer[r, node]
+                    sure[r, node] += n_inner
+                    possible[r, node] += n_outer
