@@ -90,7 +90,8 @@ def for_chunks(
     if n_threads == 1 or len(slices) <= 1:
         for part in slices:
             task(part)
-            chunks_done(part.stop, n_rows)
+            if part.stop < n_rows:
+                chunks_done(part.stop, n_rows)
         return
     if n_threads not in _POOLS:
         _POOLS[n_threads] = ThreadPoolExecutor(n_threads, thread_name_prefix="treemend")

@@ -80,7 +80,7 @@ class NodeIndex:
             errors = (self._relative, self._errors(scaled[at]))
             radii[at] = self.scan.radii(scaled[at], own[at], n_neighbors, errors)
 
-        for_chunks(task, len(complete), self._work(), n_jobs)
+        for_chunks(task, len(complete), self._work(), n_jobs, largest=256)
         if incomplete.any():
             n_nodes, some = radii.shape[1], scaled[incomplete]
             pairs = (np.repeat(some, n_nodes, axis=0), np.repeat(own[incomplete], n_nodes))
