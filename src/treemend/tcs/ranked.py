@@ -176,8 +176,8 @@ def _merging_passes(begin: int, end: int, width: int) -> list[Pass]:
 def _counting(network: Network, kept: I64) -> Network:
     """Return the network in which so many squares count at each node."""
     n_wires, weights = len(network.node_at) // 2, np.zeros_like(network.weights)
-    for node, count in enumerate(kept.tolist()):
-        place = int(np.flatnonzero(network.node_at == node)[0])
+    places = np.argsort(network.node_at, kind="stable")[: len(kept)]
+    for place, count in zip(places.tolist(), kept.tolist(), strict=True):
         level = n_wires.bit_length() - place.bit_length()
         first = (place << level) - n_wires + (place % 2) * ((1 << level) - count)
         weights[level, first : first + count] = 1
