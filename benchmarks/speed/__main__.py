@@ -94,7 +94,8 @@ def measure(name: str, reference: np.ndarray, rows: np.ndarray, depth: int, roun
     mixed, few = with_some_overwritten(rows), rows[:PARTITION_ROWS]
     limits = {}
     for alpha, each in index.items():
-        limits[alpha] = np.quantile(each.left_out_radii(N_NEIGHBORS), 1 - TAIL, axis=0, method="higher")
+        usual = each.radii(reference, N_NEIGHBORS, left_out=np.arange(len(reference)))
+        limits[alpha] = np.quantile(usual, 1 - TAIL, axis=0, method="higher")
         labels = each.labels(mixed, N_NEIGHBORS, limits[alpha])
         if not np.array_equal(labels, each.radii(mixed, N_NEIGHBORS) > limits[alpha]):
             raise AssertionError(f"labels differ from radii at alpha {alpha}")

@@ -29,6 +29,8 @@ class BaseMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
     passthrough: Any
     _check_params: Any
     _model: Any
+    _nan_in_reference: bool = True
+    _preserved_dtypes: tuple[str, ...] = ("float64",)
 
     def transform(self, X: Any) -> NDArray[np.floating[Any]]:
         """Return the repaired rows as an array of shape (n_samples, n_features), without what is passed through."""
@@ -73,7 +75,8 @@ class BaseMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
+        tags.input_tags.allow_nan = self._nan_in_reference
+        tags.transformer_tags.preserves_dtype = list(self._preserved_dtypes)
         return tags
 
     def _read(self, X: Any, *, reset: bool) -> tables.Table:

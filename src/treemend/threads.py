@@ -75,6 +75,8 @@ def chunk_size(n_rows: int, work_per_row: int, n_threads: int, largest: int = LA
     """Return how many rows make a task: short enough to share evenly and to be interrupted soon."""
     affordable = max(1, WORK_IN_A_CHUNK // max(1, work_per_row))
     size = min(largest, -(-n_rows // n_threads), affordable)
+    if size >= n_rows:
+        return max(1, n_rows)
     return max(1, size // CHUNK_MULTIPLE * CHUNK_MULTIPLE or size)
 
 
@@ -88,7 +90,8 @@ def for_chunks(
     if n_threads == 1 or len(slices) <= 1:
         for part in slices:
             task(part)
-            chunks_done(part.stop, n_rows)
+            if part.stop < n_rows:
+                chunks_done(part.stop, n_rows)
         return
     if n_threads not in _POOLS:
         _POOLS[n_threads] = ThreadPoolExecutor(n_threads, thread_name_prefix="treemend")

@@ -50,7 +50,7 @@ def assert_equal_to_twin(reference, rows, depth, alpha, n_neighbors, **options):
         np.testing.assert_array_equal(index.labels(rows, n_neighbors, limits, **options), expected > limits)
     for node in {0, tree.n_nodes // 2, tree.n_nodes - 1}:
         np.testing.assert_array_equal(
-            index.neighbors(rows, node, n_neighbors, left_out=left_out, **options),
+            index.neighbors(rows, np.full(len(rows), node), n_neighbors, alpha=alpha, left_out=left_out, n_jobs=1),
             naive.neighbors(reference, tree, alpha, rows, node, n_neighbors, left_out),
         )
 
@@ -93,7 +93,9 @@ def test_every_reference_row_against_the_others(alpha):
     reference = drawn("integers", 120, 16, 4)
     tree = build_tree(16, 3)
     expected = naive.radii(reference, tree, alpha, reference, 4, np.arange(120))
-    np.testing.assert_array_equal(NodeIndex.build(reference, tree, alpha).left_out_radii(4), expected)
+    np.testing.assert_array_equal(
+        NodeIndex.build(reference, tree, alpha).radii(reference, 4, left_out=np.arange(120)), expected
+    )
 
 
 @pytest.mark.parametrize("alpha", [1.0, 0.6])
@@ -121,7 +123,10 @@ def test_values_whose_squares_are_out_of_range(alpha, scale):
     np.testing.assert_array_equal(scaled.radii(rows * exponent, 8), radii * exponent)
     limits = np.median(radii, axis=0)
     np.testing.assert_array_equal(scaled.labels(rows * exponent, 8, limits * exponent), radii > limits)
-    np.testing.assert_array_equal(scaled.neighbors(rows * exponent, 2, 8), plain.neighbors(rows, 2, 8))
+    nodes = np.array([0, 1, 2, 3, 4, 2])
+    options = {"alpha": alpha, "left_out": None, "n_jobs": None}
+    found = scaled.neighbors(rows * exponent, nodes, 8, **options)
+    np.testing.assert_array_equal(found, plain.neighbors(rows, nodes, 8, **options))
 
 
 def test_rows_far_from_the_reference_have_finite_radii():

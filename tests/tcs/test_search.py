@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.tcs import literal
 
-from treemend.tcs.scores import counts_at_least, left_out_counts, level_at, radius_limits
+from treemend.tcs.model import counts_at_least, level_at, radius_limits
 from treemend.tcs.search import alarm_rates, attribute_mask, declared_nodes, largest_level, turning_levels
 from treemend.tcs.tree import build_tree
 
@@ -89,7 +89,6 @@ def test_limits_levels_and_scores_say_the_same(seed, n_rows, tau):
     np.testing.assert_array_equal(counts <= level, counts / n_rows <= tau + 1e-12)
     np.testing.assert_array_equal(radii > radius_limits(ascending, level), counts <= level)
     assert not (radii > radius_limits(ascending, -1)).any()
-    np.testing.assert_array_equal(left_out_counts(usual, ascending), (usual[:, None] <= usual).sum(axis=1) - 1)
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=9), st.floats(0, 1))

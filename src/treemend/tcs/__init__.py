@@ -4,12 +4,12 @@ Where the sections of docs/method.md are, and what the paper calls them::
 
     docs/method.md         in the paper                                        file
     2.2  attribute tree    Modeling of Localized Corruptions                   tree.py
-    2.3  ranked distance   Ranked Euclidean Distances                          index.py, with the kernels that it calls
-    2.4  scores            Detection of Statistical Deviations: Anomalies      scores.py
+    2.3  ranked distance   Ranked Euclidean Distances                          index.py, and the kernels that it calls
+    2.4  scores            Detection of Statistical Deviations: Anomalies      model.py
     2.5  separation        Modeling of Localized Corruptions, Algorithm TCS    search.py
     2.6  imputation        Maximum A Posteriori (MAP) Based Imputation         imputation.py
     2.7  false alarms      False Alarm Rate in Detecting Corruptions           false_alarms.py; from data: search.py
-    2.8  missing values    -                                                   observed.py, imputation.py
+    2.8  missing values    -                                                   index.py, imputation.py
     2.9  other layouts     -                                                   tree.py: grid_order
 
 `estimator` is `TCS` itself and computes nothing. Nothing here imports `treemend.mender`, nor the other way round.

@@ -15,7 +15,8 @@ from treemend.exceptions import InputError
 from treemend.params import check_count, check_names
 from treemend.report.findings import Findings, Rule
 from treemend.result import Result
-from treemend.tcs.pipeline import TCSModel, TCSParams, declare, fit_model, mend_rows, node_counts, score_rows
+from treemend.tcs.model import TCSModel, TCSParams
+from treemend.tcs.pipeline import declare, fit_model, mend_rows, node_counts, score_rows
 from treemend.tcs.tree import AttributeTree
 
 __all__ = ["TCS"]
@@ -94,6 +95,8 @@ class TCS(BaseMender):
     """
 
     model_type: ClassVar[type] = TCSModel
+    _nan_in_reference = False
+    _preserved_dtypes = ("float64", "float32")
     _model: TCSModel
 
     def __init__(
@@ -286,31 +289,24 @@ class TCS(BaseMender):
         rows = self._suspects(X).values
         return score_rows(self._model, rows, n_jobs=self.n_jobs)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = False  # in suspect rows, but not in the reference
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
-
     def _fitted(self) -> TCSModel:
         check_is_fitted(self)
         return self._model
 
     def _params(self) -> TCSParams:
-        given = {
-            name: value for name, value in self.get_params(deep=False).items() if name in TCSParams.__annotations__
-        }
+        given = {name: getattr(self, name) for name in TCSParams.__annotations__}
         if self.tau is None and self.false_alarm_rate is None:
             given["false_alarm_rate"] = _DEFAULT_RATE
         return TCSParams(**given)
 
     def _check_params(self) -> None:
+        self._params().validate()
         check_names("passthrough", self.passthrough)
         if self.n_jobs != -1:
             check_count("n_jobs", self.n_jobs, least=1, also=(None, -1))
-        self._params().validate()
 
     def _fit(self, X: Any) -> None:
+        params = self._params()
         self._check_params()
         table = self._read(X, reset=True)
         tables.check_finite(table.values, table.names, "reference", "fit on the complete rows only")
@@ -320,7 +316,7 @@ class TCS(BaseMender):
                 f"The reference must have at least n_neighbors + 2 = {self.n_neighbors + 2} rows, got n_samples = "
                 f"{len(table.values)}. Give more clean rows, or lower n_neighbors."
             )
-        self._model = fit_model(table.values, self._params(), n_jobs=self.n_jobs)
+        self._model = fit_model(table.values, params, n_jobs=self.n_jobs)
 
     def _mend(self, table: tables.Table, left_out: NDArray[np.int64] | None) -> Result:
         """Mend rows; ``left_out`` says which reference row each of them is."""
@@ -348,11 +344,14 @@ def _findings(
     n_jobs: int | None,
 ) -> Findings:
     """Return what a report needs; rows in which nothing was declared have no score."""
-    rows = table.values
-    scores = np.full(len(rows), np.nan)
-    touched = np.flatnonzero(mask.any(axis=1))
-    own = None if left_out is None else left_out[touched]
-    scores[touched] = score_rows(model, rows[touched], left_out=own, n_jobs=n_jobs)
+    rows, rate = table.values, model.params.false_alarm_rate
+    own = np.full(len(rows), -1) if left_out is None else left_out
+    scores, touched = np.full(len(rows), np.nan), mask.any(axis=1)
+    scores[touched] = score_rows(model, rows[touched], left_out=own[touched], n_jobs=n_jobs)
+
+    def node_scores(numbers: NDArray[np.int64]) -> NDArray[np.float64]:
+        return node_counts(model, rows[numbers], left_out=own[numbers], n_jobs=n_jobs) / len(model.rows)
+
     return Findings(
         before=rows,
         after=filled,
@@ -361,33 +360,16 @@ def _findings(
         row_scores=scores,
         names=table.names,
         row_ids=table.row_ids,
-        rule=_rule(model),
+        rule=Rule(
+            name="tau" if rate is None else "rate",
+            value=model.tau if rate is None else rate,
+            n_reference=len(model.rows),
+            reference_rate=model.reference_rate,
+            powerless=model.tau < 0,
+            tau=model.tau,
+        ),
         reference_low=model.rows.min(axis=0),
         reference_high=model.rows.max(axis=0),
         tree=model.tree,
-        node_scores=partial(_node_scores, model, rows, left_out, n_jobs),
+        node_scores=node_scores,
     )
-
-
-def _rule(model: TCSModel) -> Rule:
-    rate = model.params.false_alarm_rate
-    return Rule(
-        name="tau" if rate is None else "rate",
-        value=model.tau if rate is None else rate,
-        n_reference=len(model.rows),
-        reference_rate=model.reference_rate,
-        powerless=model.tau < 0,
-        tau=model.tau,
-    )
-
-
-def _node_scores(
-    model: TCSModel,
-    rows: NDArray[np.float64],
-    left_out: NDArray[np.int64] | None,
-    n_jobs: int | None,
-    numbers: NDArray[np.int64],
-) -> NDArray[np.float64]:
-    """Score the nodes of some rows."""
-    own = None if left_out is None else left_out[numbers]
-    return node_counts(model, rows[numbers], left_out=own, n_jobs=n_jobs) / len(model.rows)

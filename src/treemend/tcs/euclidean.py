@@ -1,33 +1,28 @@
-"""Float32 estimates of Euclidean distances at every node, for ``alpha = 1``: sums of squares up the tree.
+"""Euclidean distances at every node, for ``alpha = 1``: estimates in float32, by sums of squares up the tree.
 
 Reference rows stand side by side in blocks of `LANES`, columns in fours that do not cross the border of a leaf. Four
-rows go through each block together. Only minima are kept: of the 8 reference rows that make a *cell* (docs/method.md,
-section 2.10).
+rows go through each block together. Only the two smallest estimates of each *cell* of reference rows are kept.
 """
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from treemend.tcs.exact import kth_smallest, n_folds, smallest_of_folds
-from treemend.tcs.label import FEWEST, SHARE, count_cells, count_in_cells
+from treemend.tcs.exact import CELLS, F32, F64, I64, LANES, ROWS_IN_CELL, Errors, kth_radii
 from treemend.tcs.tree import AttributeTree
 
-__all__ = ["EuclideanScan", "Fours", "build_fours"]
-
-LANES = 128
-CELLS = 16
-ROWS_IN_CELL = LANES // CELLS
-BY_NODE = 3.0
-"""Nodes in doubt are searched one by one as long as that costs this part of searching all (benchmarks/speed)."""
+__all__ = ["FASTMATH", "PADDING", "EuclideanScan"]
 
 MINIMA_TOGETHER = 300_000
 """Rows are scanned before their minima are read up to this many minima, which stay in a cache (benchmarks/speed)."""
+
+BY_NODE, AT_ONCE = 20.0, 4.0
+"""What a block costs at one node, beside its columns, in columns, and at all nodes, in columns of the root: decides
+when nodes are searched one by one (benchmarks/speed)."""
 
 PADDING = np.float32(1e16)
 """For rows that fill up the last block: farther than any other."""
@@ -36,215 +31,135 @@ FASTMATH = {"nnan", "ninf", "nsz", "contract", "reassoc"}
 
 
 @dataclass(frozen=True, eq=False)
-class Fours:
-    """Columns in fours, and in which order nodes are summed.
-
-    Attributes
-    ----------
-    place : ndarray of int64, one a column
-        The column's place in the fours.
-    begin, end : ndarray of int64, one a node
-        The fours of a node are ``begin`` to ``end - 1``.
-    order : ndarray of int64, one a node
-        Nodes, children before their parents, right before left.
-    slot : ndarray of int64, one a node
-        Where the node's sums are kept until its parent's are taken; siblings are neighbours.
-    """
-
-    place: NDArray[np.int64]
-    begin: NDArray[np.int64]
-    end: NDArray[np.int64]
-    order: NDArray[np.int64]
-    slot: NDArray[np.int64]
-
-
-def build_fours(tree: AttributeTree) -> Fours:
-    """Arrange the tree's columns in fours."""
-    width = tree.stop - tree.start
-    before = np.zeros(tree.stop[0] + 1, dtype=np.int64)
-    place = np.empty(tree.stop[0], dtype=np.int64)
-    leaves = np.flatnonzero(tree.left < 0)
-    for leaf in leaves[np.argsort(tree.start[leaves])]:
-        first = before[tree.start[leaf]]
-        place[tree.start[leaf] : tree.stop[leaf]] = 4 * first + np.arange(width[leaf])
-        before[tree.stop[leaf]] = first - (-width[leaf] // 4)
-    slot = np.zeros(len(width), dtype=np.int64)
-    parents_first, waiting = [], [0]
-    while waiting:
-        node = waiting.pop()
-        parents_first.append(node)
-        left, right = int(tree.left[node]), int(tree.right[node])
-        if left >= 0:
-            slot[left] = slot[node] // 2 * 2 + 2
-            slot[right] = slot[left] + 1
-            waiting += [left, right]
-    return Fours(place, before[tree.start], before[tree.stop], np.array(parents_first[::-1]), slot)
-
-
-@dataclass(frozen=True, eq=False)
 class EuclideanScan:
     """Reference rows in two forms, columns in fours.
 
-    Attributes
-    ----------
-    blocks : ndarray of float32, blocks x fours x 4 LANES
-        Less ``centre``.
-    cells : ndarray, cells x fours x 4 ROWS_IN_CELL
+    A column has its ``place`` in the fours. ``nodes`` has for each node the first of its fours and the one after the
+    last, the slot in which its sums are kept until its parent's are taken, siblings side by side, and its left child.
+    In ``order``, children come before their parents. ``blocks``, blocks x fours x 4 LANES, are less ``centre``;
+    ``cells`` are cells x fours x 4 ROWS_IN_CELL.
     """
 
-    centre: NDArray[np.float64]
+    centre: F64
     tree: AttributeTree
-    fours: Fours
-    blocks: NDArray[np.float32]
-    cells: NDArray[np.float64]
+    place: I64
+    nodes: tuple[I64, I64, I64, I64]
+    order: I64
+    blocks: F32
+    cells: F64
 
     @classmethod
-    def build(
-        cls,
-        reference: NDArray[np.float64],
-        centre: NDArray[np.float64],
-        tree: AttributeTree,
-        kept: NDArray[np.int64],  # noqa: ARG003 - as for RankedScan, and every column counts here
-    ) -> Self:
+    def build(cls, reference: F64, centre: F64, tree: AttributeTree) -> Self:
         """Lay rows out."""
-        fours = build_fours(tree)
-        n_rows, n_fours = len(reference), int(fours.end[0])
+        before = np.zeros(len(centre) + 1, dtype=np.int64)
+        place = np.empty(len(centre), dtype=np.int64)
+        leaves = np.flatnonzero(tree.left < 0)
+        for leaf in leaves[np.argsort(tree.start[leaves])]:
+            columns = slice(tree.start[leaf], tree.stop[leaf])
+            place[columns] = 4 * before[columns.start] + np.arange(columns.stop - columns.start)
+            before[columns.stop] = place[columns.stop - 1] // 4 + 1
+        slot = np.zeros(len(tree.start), dtype=np.int64)
+        parents_first, waiting = [], [0]
+        while waiting:
+            node = waiting.pop()
+            parents_first.append(node)
+            left, right = int(tree.left[node]), int(tree.right[node])
+            if left >= 0:
+                slot[left] = slot[node] // 2 * 2 + 2
+                slot[right] = slot[left] + 1
+                waiting += [left, right]
+        n_rows, n_fours = len(reference), int(before[-1])
         n_blocks = -(-n_rows // LANES)
         padded = np.zeros((n_blocks * LANES, 4 * n_fours))
         padded[n_rows:] = PADDING
-        padded[:n_rows, fours.place] = reference
+        padded[:n_rows, place] = reference
         by_cell = padded.reshape(n_blocks, ROWS_IN_CELL, CELLS, n_fours, 4).transpose(0, 2, 3, 4, 1)
         cells = np.ascontiguousarray(by_cell).reshape(n_blocks * CELLS, n_fours, 4 * ROWS_IN_CELL)
-        padded[:n_rows, fours.place] -= centre
+        padded[:n_rows, place] -= centre
         by_four = padded.astype(np.float32).reshape(n_blocks, LANES, n_fours, 4).transpose(0, 2, 3, 1)
         blocks = np.ascontiguousarray(by_four).reshape(n_blocks, n_fours, 4 * LANES)
-        return cls(centre, tree, fours, blocks, cells)
+        nodes = (before[tree.start], before[tree.stop], slot, tree.left)
+        return cls(centre, tree, place, nodes, np.array(parents_first[::-1]), blocks, cells)
 
-    def radii(
-        self,
-        rows: NDArray[np.float64],
-        left_out: NDArray[np.int64],
-        n_neighbors: int,
-        relative: NDArray[np.float64],
-        errors: NDArray[np.float64],
-    ) -> NDArray[np.float64]:
-        """Return exact K-th radii, rows x nodes; the root of an estimate may be wrong by both kinds of errors."""
-        fours, radii = self.fours, np.empty(errors.shape)
-        for part, exact, minima in self._minima(rows, self.blocks):
-            euclidean_radii(
-                minima,
-                self.cells,
-                exact,
-                left_out[part],
-                fours.begin,
-                fours.end,
-                relative,
-                errors[part],
-                n_neighbors,
-                np.empty(ROWS_IN_CELL),
-                radii[part],
-            )
+    def radii(self, rows: F64, left_out: I64, n_neighbors: int, errors: Errors) -> F64:
+        """Return exact K-th radii, rows x nodes."""
+        radii, exact = np.empty(errors[1].shape), self._in_fours(rows, np.float64)
+        for part, minima, seconds in self._minima(self._in_fours(rows - self.centre), self.blocks):
+            some, own, wrong = exact[part], left_out[part], (errors[0], errors[1][part])
+            kth_radii(minima, seconds, self.cells, some, self.nodes[:2], own, 1.0, wrong, n_neighbors, radii[part])
         return radii
 
-    def labels(
-        self,
-        rows: NDArray[np.float64],
-        n_neighbors: int,
-        inner: NDArray[np.float32],
-        outer: NDArray[np.float32],
-        squares: NDArray[np.float64],
-    ) -> NDArray[np.bool_]:
-        """Return whether fewer than K reference rows are within the limits, rows x nodes; see `label`."""
-        fours, n_blocks = self.fours, len(self.blocks)
-        counts = np.zeros(inner.shape, dtype=np.int64)
-        width = self.tree.stop - self.tree.start
+    def estimates(self, rows: F64, nodes: I64, alpha: float) -> F32:  # noqa: ARG002 - which is 1 here
+        """Estimate the squared distances of all reference rows, at one node for each row, rows x reference rows."""
+        missing, sums = np.isnan(rows), np.empty((len(rows), len(self.blocks), LANES), dtype=np.float32)
+        observed, centred = self._in_fours(~missing), self._in_fours(np.where(missing, 0, rows - self.centre))
+        for r, node in enumerate(nodes):
+            sum_squares(self.blocks, centred[r], observed[r], self.nodes[0][node], self.nodes[1][node], sums[r])
+        return sums.reshape(len(rows), -1)
 
-        def add_cells(at: NDArray[np.intp], blocks: NDArray[np.float32]) -> None:
-            for part, _, minima in self._minima(rows[at], blocks):
-                found = counts[at[part]]
-                count_cells(minima, inner[at[part]], found)
-                counts[at[part]] = found
+    def count_within(self, rows: F64, n_neighbors: int, inner: F32, outer: F32) -> tuple[I64, I64]:
+        """Count the reference rows with estimates up to ``inner`` and up to ``outer``, rows x nodes.
 
-        def count(at: NDArray[np.intp], exact: NDArray[np.float64], minima: NDArray[np.float32]) -> None:
-            found, sums = counts[at], np.empty(ROWS_IN_CELL)
-            count_in_cells(
-                minima, self.cells, exact, fours.begin, fours.end, outer[at], squares, n_neighbors, sums, found
-            )
-            counts[at] = found
+        The counting ends where K are up to ``inner``. Some blocks are searched at all nodes at once, as long as that is
+        cheaper than the nodes in doubt one by one.
+        """
+        missing, width = np.isnan(rows), self.tree.stop - self.tree.start
+        observed, centred = self._in_fours(~missing), self._in_fours(np.where(missing, 0, rows - self.centre))
+        sure, possible = np.zeros((2, *inner.shape), dtype=np.int64)
 
-        n_first = -(-max(FEWEST, n_blocks * LANES // SHARE) // LANES)
-        many = np.arange(len(rows))
-        for blocks in (self.blocks[:n_first], self.blocks[n_first : 3 * n_first]):
-            add_cells(many, blocks)
-            by_node = (counts[many] < n_neighbors) @ (1.5 * width + 25) < BY_NODE * width[0]
-            few, many = many[by_node], many[~by_node]
-            nothing = np.empty((len(few), 0, len(width), CELLS), dtype=np.float32)
-            count(few, self._in_fours(rows[few]), nothing)
-        for part, exact, minima in self._minima(rows[many], self.blocks):
-            counts[many[part]] = 0
-            found = counts[many[part]]
-            count_cells(minima, inner[many[part]], found)
-            counts[many[part]] = found
-            count(many[part], exact, minima)
-        return counts < n_neighbors
+        def count_by_node(at: NDArray[np.intp], searched: int) -> None:
+            found, limits = (sure[at], possible[at]), (inner[at], outer[at])
+            count_at_nodes(self.blocks, centred[at], observed[at], self.nodes[:2], limits, searched, n_neighbors, found)
+            sure[at], possible[at] = found
 
-    def _minima(
-        self, rows: NDArray[np.float64], blocks: NDArray[np.float32]
-    ) -> Iterator[tuple[slice, NDArray[np.float64], NDArray[np.float32]]]:
-        """Yield some rows at a time, with columns in fours, and the smallest estimates of the blocks' cells."""
-        fours = self.fours
-        exact, centred = (self._in_fours(values) for values in (rows, rows - self.centre))
-        n_fours = int(fours.end[0])
-        by_quartet = centred.astype(np.float32).reshape(-1, 4, n_fours, 4).transpose(0, 2, 1, 3)
-        together = np.ascontiguousarray(by_quartet).reshape(-1, n_fours, 16)
-        sums = np.zeros((int(fours.slot.max()) + 1, 4 * LANES), dtype=np.float32)
-        minima_of_four = 4 * max(1, len(blocks)) * self.tree.n_nodes * CELLS
+        complete = ~missing.any(axis=1)
+        count_by_node(np.flatnonzero(~complete), 0)
+        many, searched = np.flatnonzero(complete), 0
+        while len(many) > 0:
+            size = max(1, len(self.blocks) // 16, searched // 2)
+            for part, minima, _ in self._minima(centred[many], self.blocks[searched : searched + size]):
+                at = many[part]
+                sure[at] += count_cells(minima[: len(at)], inner[at])
+            searched += size
+            by_node = (sure[many] < n_neighbors) @ (width + BY_NODE) < AT_ONCE * width[0]
+            by_node |= searched >= len(self.blocks)
+            count_by_node(many[by_node], min(searched, len(self.blocks)))
+            many = many[~by_node]
+        return sure, possible
+
+    def _minima(self, centred: F32, blocks: F32) -> Iterator[tuple[slice, F32, F32]]:
+        """Yield some rows at a time with the two smallest estimates of the blocks' cells."""
+        n_rows, n_fours = len(centred), self.blocks.shape[1]
+        padded = np.zeros((-(-n_rows // 4), 4, n_fours, 4), dtype=np.float32)
+        padded.reshape(-1, 4 * n_fours)[:n_rows] = centred
+        together = np.ascontiguousarray(padded.transpose(0, 2, 1, 3)).reshape(-1, n_fours, 16)
+        sums = np.zeros((int(self.nodes[2].max()) + 1, 4 * LANES), dtype=np.float32)
+        minima_of_four = 4 * len(blocks) * len(self.tree.start) * CELLS
         quartets = max(1, min(MINIMA_TOGETHER // minima_of_four, len(together)))
-        minima = np.empty((4 * quartets, len(blocks), self.tree.n_nodes, CELLS), dtype=np.float32)
+        minima = np.empty((4 * quartets, len(blocks), len(self.tree.start), CELLS), dtype=np.float32)
+        seconds = np.empty_like(minima)
         for first in range(0, len(together), quartets):
-            part = slice(4 * first, min(4 * (first + quartets), len(rows)))
-            euclidean_minima(
-                blocks,
-                together[first : first + quartets],
-                fours.order,
-                fours.slot,
-                fours.begin,
-                fours.end,
-                self.tree.left,
-                LANES,
-                CELLS,
-                sums,
-                minima,
-            )
-            yield part, exact[part], minima
+            some = together[first : first + quartets]
+            smallest_in_cells(blocks, some, self.nodes, self.order, sums, minima, seconds)
+            yield slice(4 * first, min(4 * (first + quartets), n_rows)), minima, seconds
 
-    def _in_fours(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Put columns into fours, and add rows up to a multiple of four."""
-        padded = np.zeros((-(-len(rows) // 4) * 4, 4 * int(self.fours.end[0])))
-        padded[: len(rows), self.fours.place] = rows
+    def _in_fours(self, rows: NDArray[Any], dtype: type = np.float32) -> NDArray[Any]:
+        padded = np.zeros((len(rows), 4 * self.blocks.shape[1]), dtype=dtype)
+        padded[:, self.place] = rows
         return padded
 
 
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
-def euclidean_minima(
-    blocks: NDArray[np.float32],
-    rows: NDArray[np.float32],
-    order: NDArray[np.int64],
-    slot: NDArray[np.int64],
-    begin: NDArray[np.int64],
-    end: NDArray[np.int64],
-    left: NDArray[np.int64],
-    lanes: int,
-    n_cells: int,
-    sums: NDArray[np.float32],
-    minima: NDArray[np.float32],
+def smallest_in_cells(
+    blocks: F32, rows: F32, nodes: tuple[I64, I64, I64, I64], order: I64, sums: F32, minima: F32, seconds: F32
 ) -> None:
-    """Write the smallest estimates of cells to ``minima``, rows x blocks x nodes x CELLS.
+    """Write the two smallest estimates of cells to ``minima`` and ``seconds``, rows x blocks x nodes x CELLS.
 
     ``rows`` holds for each four rows and four columns the values of the first row, of the second, and so on.
-    ``lanes`` and ``n_cells`` are `LANES` and `CELLS`, as numbers that the compiler does not know: loops of unknown
-    length it vectorises, short ones it unrolls.
     """
+    begin, end, slot, left = nodes
+    # As numbers that the compiler does not know: loops of unknown length it vectorises, short ones it unrolls.
+    lanes, n_cells = sums.shape[1] // 4, minima.shape[3]
     for step in range(len(rows) * len(blocks)):
         quartet, block = step // len(blocks), step % len(blocks)
         for node in order:
@@ -277,77 +192,86 @@ def euclidean_minima(
             for r in range(4):
                 j = r * LANES
                 for i in range(n_cells):
-                    low = min(sums[s, j + i], sums[s, j + CELLS + i])
-                    low = min(low, sums[s, j + 2 * CELLS + i], sums[s, j + 3 * CELLS + i])
-                    low = min(low, sums[s, j + 4 * CELLS + i], sums[s, j + 5 * CELLS + i])
-                    low = min(low, sums[s, j + 6 * CELLS + i], sums[s, j + 7 * CELLS + i])
-                    minima[4 * quartet + r, block, node, i] = low
+                    low, x = sums[s, j + i], sums[s, j + CELLS + i]
+                    low, high = min(low, x), max(low, x)
+                    x = sums[s, j + 2 * CELLS + i]
+                    low, high = min(low, x), min(high, max(low, x))
+                    x = sums[s, j + 3 * CELLS + i]
+                    low, high = min(low, x), min(high, max(low, x))
+                    x = sums[s, j + 4 * CELLS + i]
+                    low, high = min(low, x), min(high, max(low, x))
+                    x = sums[s, j + 5 * CELLS + i]
+                    low, high = min(low, x), min(high, max(low, x))
+                    x = sums[s, j + 6 * CELLS + i]
+                    low, high = min(low, x), min(high, max(low, x))
+                    x = sums[s, j + 7 * CELLS + i]
+                    minima[4 * quartet + r, block, node, i] = min(low, x)
+                    seconds[4 * quartet + r, block, node, i] = min(high, max(low, x))
 
 
 @njit(cache=True, nogil=True)
-def euclidean_radii(
-    minima: NDArray[np.float32],
-    cells: NDArray[np.float64],
-    rows: NDArray[np.float64],
-    left_out: NDArray[np.int64],
-    begin: NDArray[np.int64],
-    end: NDArray[np.int64],
-    relative: NDArray[np.float64],
-    absolute: NDArray[np.float64],
-    n_neighbors: int,
-    squares: NDArray[np.float64],
-    radii: NDArray[np.float64],
-) -> None:
-    """Fill ``radii``, rows x nodes, with exact K-th radii.
-
-    ``rows`` and ``cells`` have their columns in fours. ``squares``, ROWS_IN_CELL, is scratch.
-    """
+def count_cells(minima: F32, limits: F32) -> I64:
+    """Count the cells whose smallest estimate is within the limits, rows x nodes."""
     _, n_blocks, n_nodes, n_lanes = minima.shape
-    folds = n_folds(n_blocks, n_lanes, n_neighbors)
-    folded = np.empty((folds, n_nodes * n_lanes), dtype=np.float32)
-    smallest = np.empty((n_neighbors + 1, (n_nodes + 63) // 64 * 64), dtype=np.float32)
-    listed, lanes_listed = np.empty(folds * n_lanes + 1, dtype=np.int64), np.empty(folds * n_lanes + 1, dtype=np.int64)
-    opened = np.empty(n_blocks * n_lanes + 1, dtype=np.int64)
-    found = np.empty(n_blocks * n_lanes * ROWS_IN_CELL + 1)
-    nearest = np.empty(n_neighbors)
-    for r in range(len(radii)):
-        own = left_out[r]
-        own_cell, own_place = own // LANES * CELLS + own % CELLS, own % LANES // CELLS
-        rank = n_neighbors + (own >= 0)
-        smallest_of_folds(minima[r].reshape(n_blocks, n_nodes * n_lanes), n_lanes, folded, smallest, rank)
+    counts = np.empty(limits.shape, dtype=np.int64)
+    for r in range(len(limits)):
         for node in range(n_nodes):
-            far, near = 1 + relative[node], 1 - relative[node]
-            error = absolute[r, node]
-            farthest = math.sqrt(np.float64(smallest[rank - 1, node])) * far + error
-            bound = ((farthest + error) / near) ** 2 * (1 + 1e-12)
-            farthest = farthest * farthest * (1 + 1e-12)
-            n_listed = 0
-            for fold in range(folds):
+            limit, count = limits[r, node], 0
+            for block in range(n_blocks):
                 for lane in range(n_lanes):
-                    listed[n_listed], lanes_listed[n_listed] = fold, lane
-                    n_listed += folded[fold, node * n_lanes + lane] <= bound
-            n_opened = 0
-            for k in range(n_listed):
-                lane = lanes_listed[k]
-                for block in range(listed[k], n_blocks, folds):
-                    opened[n_opened] = block * n_lanes + lane
-                    n_opened += minima[r, block, node, lane] <= bound
-            count = 0
-            for k in range(n_opened):
-                cell = opened[k]
-                for i in range(len(squares)):
-                    squares[i] = 0
-                for u in range(begin[node], end[node]):
-                    x0, x1, x2, x3 = rows[r, 4 * u], rows[r, 4 * u + 1], rows[r, 4 * u + 2], rows[r, 4 * u + 3]
-                    for i in range(len(squares)):
-                        d0 = cells[cell, u, i] - x0
-                        d1 = cells[cell, u, ROWS_IN_CELL + i] - x1
-                        d2 = cells[cell, u, 2 * ROWS_IN_CELL + i] - x2
-                        d3 = cells[cell, u, 3 * ROWS_IN_CELL + i] - x3
-                        squares[i] = squares[i] + d0 * d0 + d1 * d1 + d2 * d2 + d3 * d3
-                if cell == own_cell and own >= 0:
-                    squares[own_place] = np.inf
-                for i in range(len(squares)):
-                    found[count] = squares[i]
-                    count += squares[i] <= farthest
-            radii[r, node] = math.sqrt(kth_smallest(found, count, n_neighbors, nearest))
+                    count += minima[r, block, node, lane] <= limit
+            counts[r, node] = count
+    return counts
+
+
+@njit(cache=True, nogil=True, fastmath=FASTMATH)
+def sum_squares(blocks: F32, row: F32, weights: F32, begin: int, end: int, sums: F32) -> None:
+    """Fill ``sums``, blocks x LANES, with estimates at one node; ``weights`` are 0 where a value is missing."""
+    lanes = sums.shape[1]
+    for block in range(len(blocks)):
+        for i in range(lanes):
+            sums[block, i] = 0
+        for u in range(begin, end):
+            x0, x1, x2, x3 = row[4 * u], row[4 * u + 1], row[4 * u + 2], row[4 * u + 3]
+            w0, w1, w2, w3 = weights[4 * u], weights[4 * u + 1], weights[4 * u + 2], weights[4 * u + 3]
+            for i in range(lanes):
+                d0 = blocks[block, u, i] * w0 - x0
+                d1 = blocks[block, u, LANES + i] * w1 - x1
+                d2 = blocks[block, u, 2 * LANES + i] * w2 - x2
+                d3 = blocks[block, u, 3 * LANES + i] * w3 - x3
+                sums[block, i] = sums[block, i] + d0 * d0 + d1 * d1 + d2 * d2 + d3 * d3
+
+
+@njit(cache=True, nogil=True)
+def count_at_nodes(
+    blocks: F32,
+    rows: F32,
+    weights: F32,
+    nodes: tuple[I64, I64],
+    limits: tuple[F32, F32],
+    searched: int,
+    n_neighbors: int,
+    counts: tuple[I64, I64],
+) -> None:
+    """Count estimates up to two limits until K are up to the first, one node after the other.
+
+    The first count says before how many there are at least in the first ``searched`` blocks, which come last here.
+    """
+    (begin, end), (inner, outer), (sure, possible) = nodes, limits, counts
+    n_blocks = len(blocks)
+    sums = np.empty((1, LANES), dtype=np.float32)
+    lanes = sums.shape[1]
+    for r in range(len(rows)):
+        for node in range(len(begin)):
+            before, low, high = sure[r, node], inner[r, node], outer[r, node]
+            n_sure, n_possible, step = before, 0, 0
+            while n_sure < n_neighbors and step < n_blocks:
+                if step == n_blocks - searched:
+                    n_sure -= before
+                block = (searched + step) % n_blocks
+                sum_squares(blocks[block : block + 1], rows[r], weights[r], begin[node], end[node], sums)
+                for i in range(lanes):
+                    n_sure += sums[0, i] <= low
+                    n_possible += sums[0, i] <= high
+                step += 1
+            sure[r, node], possible[r, node] = n_sure, n_possible

@@ -1,7 +1,8 @@
 """Ranked distances in float64 as the method defines them (docs/method.md, section 2.3), and the nearest rows by them.
 
 The squared differences that count are summed one after the other, from the smallest to the largest, or in the order of
-the columns where all of them count. Of equally distant rows the one with the lower number is nearer.
+the columns where all of them count. Of equally distant rows the one with the lower number is nearer. Which rows are
+measured is decided by estimates in float32, whose roots are wrong by a part ``relative`` and by ``absolute`` at most.
 """
 
 import math
@@ -10,38 +11,43 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["kth_smallest", "n_folds", "nearest_at_node", "smallest_of_folds", "squared_distance"]
+__all__ = ["F32", "F64", "I64", "Errors", "kth_radii", "nearest_by_estimates", "squared_distance"]
+
+CELLS = 16
+ROWS_IN_CELL = 8
+LANES = CELLS * ROWS_IN_CELL
+"""Row ``i`` of a block of LANES reference rows belongs to the block's cell ``i % CELLS``."""
+
+MARGIN = 1e-12
+"""Covers the rounding of the bounds themselves, which are computed in float64."""
+
+
+F32 = NDArray[np.float32]
+F64 = NDArray[np.float64]
+I64 = NDArray[np.int64]
+Errors = tuple[F64, F64]
+"""Relative errors of the roots of estimates, one a node, and absolute ones, rows x nodes."""
 
 
 @njit(cache=True, nogil=True)
-def n_folds(n_blocks: int, n_lanes: int, n_neighbors: int) -> int:
-    """Return how many folds to take minima over.
-
-    Few make the search for the K-th smallest short, many make what is read of each fold short; there must be clearly
-    more minima than neighbours for a tight bound (benchmarks/speed).
-    """
-    shortest = int(math.sqrt(n_blocks)) * 16 // n_lanes
-    return min(n_blocks, max(shortest, (2 * n_neighbors + 1) // n_lanes + 1))
-
-
-@njit(cache=True, nogil=True)
-def sort_values(values: NDArray[np.float64], count: int) -> None:
-    """Sort the first ``count`` values in place."""
-    gap = 1
-    while gap < count // 3:
-        gap = 3 * gap + 1
-    while gap > 0:
-        for k in range(gap, count):
-            value, place = values[k], k
-            while place >= gap and values[place - gap] > value:
-                values[place] = values[place - gap]
-                place -= gap
-            values[place] = value
-        gap //= 3
+def squared_distance(one: F64, other: F64, start: int, stop: int, alpha: float, squares: F64) -> float:
+    """Return the sum of the smallest squared differences of some columns, NaN left out; ``squares`` is scratch."""
+    width = 0
+    for k in range(start, stop):
+        difference = one[k] - other[k]
+        squares[width] = difference * difference
+        width += not math.isnan(difference)
+    kept = min(width, max(1, math.floor(alpha * width + 1e-9)))
+    if kept < width:
+        squares[:width].sort()
+    total = 0.0
+    for k in range(kept):
+        total += squares[k]
+    return total
 
 
 @njit(cache=True, nogil=True)
-def kth_smallest(values: NDArray[np.float64], count: int, k: int, scratch: NDArray[np.float64]) -> float:
+def _kth_smallest(values: F64, count: int, k: int, scratch: F64) -> float:
     """Return the k-th smallest, counted from 1, of the first ``count`` values; ``scratch`` takes k numbers."""
     for place in range(k):
         scratch[place] = np.inf
@@ -57,81 +63,45 @@ def kth_smallest(values: NDArray[np.float64], count: int, k: int, scratch: NDArr
 
 
 @njit(cache=True, nogil=True)
-def squared_distance(
-    reference: NDArray[np.float64],
-    number: int,
-    row: NDArray[np.float64],
-    start: int,
-    stop: int,
-    kept: int,
-    squares: NDArray[np.float64],
-) -> float:
-    """Return the sum of the ``kept`` smallest squared differences of some columns; ``squares`` is scratch."""
-    width = stop - start
-    for k in range(width):
-        difference = reference[number, start + k] - row[start + k]
-        squares[k] = difference * difference
-    if kept < width:
-        sort_values(squares, width)
-    total = 0.0
-    for k in range(kept):
-        total += squares[k]
-    return total
-
-
-@njit(cache=True, nogil=True)
-def insert(distances: NDArray[np.float64], numbers: NDArray[np.int64], distance: float, number: int) -> None:
-    """Insert a row into the ascending list of the nearest, by distance, then by number, if it belongs there."""
-    place = len(distances) - 1
-    if distance > distances[place] or (distance == distances[place] and number > numbers[place]):
-        return
-    while place > 0 and (
-        distances[place - 1] > distance or (distances[place - 1] == distance and numbers[place - 1] > number)
-    ):
-        distances[place], numbers[place] = distances[place - 1], numbers[place - 1]
-        place -= 1
-    distances[place], numbers[place] = distance, number
-
-
-@njit(cache=True, nogil=True)
-def nearest_at_node(
-    reference: NDArray[np.float64],
-    rows: NDArray[np.float64],
-    left_out: NDArray[np.int64],
-    start: int,
-    stop: int,
-    kept: int,
-    distances: NDArray[np.float64],
-    numbers: NDArray[np.int64],
+def nearest_by_estimates(
+    estimates: F32,
+    reference: F64,
+    rows: F64,
+    left_out: I64,
+    columns: tuple[I64, I64],
+    alpha: float,
+    errors: Errors,
+    distances: F64,
+    numbers: I64,
 ) -> None:
-    """Fill ``distances`` and ``numbers``, rows x K, with the nearest reference rows over one node's columns."""
-    squares = np.empty(stop - start)
-    for row in range(len(rows)):
-        distances[row] = np.inf
-        numbers[row] = len(reference)
+    """Fill ``distances`` and ``numbers`` with the nearest reference rows of each row over its columns, nearest first.
+
+    ``estimates`` are rows x reference rows; ``columns`` and ``errors`` have one entry a row.
+    """
+    (n_rows, k), (relative, absolute) = numbers.shape, errors
+    squares, smallest = np.empty(reference.shape[1]), np.empty(k + 1)
+    for r in range(n_rows):
+        kth = math.sqrt(_kth_smallest(estimates[r], len(reference), k + (left_out[r] >= 0), smallest))
+        bound = ((kth * (1 + relative[r]) + 2 * absolute[r]) / (1 - relative[r])) ** 2 * (1 + MARGIN)
+        distances[r] = np.inf
         for number in range(len(reference)):
-            if number != left_out[row]:
-                square = squared_distance(reference, number, rows[row], start, stop, kept, squares)
-                insert(distances[row], numbers[row], math.sqrt(square), number)
+            if number == left_out[r] or estimates[r, number] > bound:
+                continue
+            square = squared_distance(reference[number], rows[r], columns[0][r], columns[1][r], alpha, squares)
+            distance, place = math.sqrt(square), k - 1
+            if distance < distances[r, place]:
+                while place > 0 and distances[r, place - 1] > distance:
+                    distances[r, place], numbers[r, place] = distances[r, place - 1], numbers[r, place - 1]
+                    place -= 1
+                distances[r, place], numbers[r, place] = distance, number
 
 
 @njit(cache=True, nogil=True, fastmath={"nnan"})
-def smallest_of_folds(
-    cells: NDArray[np.float32], n_lanes: int, folded: NDArray[np.float32], smallest: NDArray[np.float32], rank: int
-) -> None:
+def _smallest_of_folds(cells: F32, n_lanes: int, folded: F32, smallest: F32, rank: int) -> None:
     """Fill ``smallest``, ranks x nodes, with the smallest minima of folds at every node, ascending.
 
-    Parameters
-    ----------
-    cells : ndarray, blocks x (nodes x lanes)
-        Estimates, or the smallest of several.
-    folded : ndarray, folds x (nodes x lanes)
-        Filled with minima over every ``folds``-th block. Folds are disjoint sets of rows, so the K-th smallest of their
-        minima is not below the K-th smallest estimate.
-    smallest : ndarray
-        With a multiple of 64 nodes, so that loops over them leave no rest.
-    rank : int
-        How many.
+    ``folded``, folds x (nodes x lanes), takes minima over every ``folds``-th block: disjoint sets of rows, so that the
+    K-th smallest of them is not below the K-th smallest estimate.
     """
     folds, length = folded.shape
     n_columns = smallest.shape[1]
@@ -151,3 +121,120 @@ def smallest_of_folds(
                     value, low = passed_on[node], smallest[k, node]
                     smallest[k, node] = min(low, value)
                     passed_on[node] = max(low, value)
+
+
+@njit(cache=True, nogil=True)
+def _measure(cells: F64, cell: int, row: F64, columns: tuple[int, int], alpha: float, squares: F64) -> int:
+    """Write the squared distances of a cell's rows to ``squares``, and return how many there are."""
+    begin, end = columns
+    if cells.shape[2] == 1:
+        squares[0] = squared_distance(cells[cell].ravel(), row, begin, end, alpha, squares)
+        return 1
+    in_cell = squares[:ROWS_IN_CELL]
+    in_cell[:] = 0
+    for u in range(begin, end):
+        x0, x1, x2, x3 = row[4 * u], row[4 * u + 1], row[4 * u + 2], row[4 * u + 3]
+        for i in range(len(in_cell)):
+            d0 = cells[cell, u, i] - x0
+            d1 = cells[cell, u, ROWS_IN_CELL + i] - x1
+            d2 = cells[cell, u, 2 * ROWS_IN_CELL + i] - x2
+            d3 = cells[cell, u, 3 * ROWS_IN_CELL + i] - x3
+            in_cell[i] = in_cell[i] + d0 * d0 + d1 * d1 + d2 * d2 + d3 * d3
+    return ROWS_IN_CELL
+
+
+@njit(cache=True, nogil=True)
+def kth_radii(
+    minima: F32,
+    seconds: F32,
+    cells: F64,
+    rows: F64,
+    nodes: tuple[I64, I64],
+    left_out: I64,
+    alpha: float,
+    errors: Errors,
+    n_neighbors: int,
+    radii: F64,
+) -> None:
+    """Fill ``radii``, rows x nodes, with exact K-th radii.
+
+    Estimates say between which two radii the K-th one lies. Measured are the cells between them, and those of which
+    more than the nearest row may count. Estimates that cannot be wrong, where their absolute error is 0, are taken for
+    the squares that they estimate.
+
+    Parameters
+    ----------
+    minima, seconds : ndarray, rows x blocks x nodes x lanes
+        The smallest estimates of cells of reference rows, and the second smallest; no seconds where a cell is one row.
+    cells, rows, nodes
+        Reference rows, rows and where the nodes begin and end, all with columns in fours unless a cell is one row.
+    """
+    (begin, end), (relative, absolute) = nodes, errors
+    _, n_blocks, n_columns, n_lanes = minima.shape
+    single = len(seconds) == 0
+    # Few folds make the search for the K-th smallest short, many make what is read of each fold short; there must be
+    # clearly more minima than neighbours for a tight bound (benchmarks/speed).
+    folds = max(int(math.sqrt(n_blocks)) * 16 // n_lanes, (2 * n_neighbors + 1) // n_lanes + 1)
+    folds = min(n_blocks, folds)
+    folded = np.empty((folds, n_columns * n_lanes), dtype=np.float32)
+    smallest = np.empty((n_neighbors + 1, (n_columns + 63) // 64 * 64), dtype=np.float32)
+    listed = np.empty(folds * n_lanes + 1, dtype=np.int64)
+    opened = np.empty(n_blocks * n_lanes + 1, dtype=np.int64)
+    values = np.empty((n_blocks * n_lanes + 1) * ROWS_IN_CELL)
+    found = np.empty((n_blocks * n_lanes + 1) * ROWS_IN_CELL)
+    nearest, squares = np.empty(n_neighbors), np.empty(cells.shape[1] + ROWS_IN_CELL)
+    for r in range(len(radii)):
+        own_cell, own_place = left_out[r], 0
+        if own_cell >= 0 and not single:
+            own_cell, own_place = own_cell // LANES * CELLS + own_cell % CELLS, own_cell % LANES // CELLS
+        rank = n_neighbors + (left_out[r] >= 0)
+        _smallest_of_folds(minima[r].reshape(n_blocks, n_columns * n_lanes), n_lanes, folded, smallest, rank)
+        for node in range(len(begin)):
+            far, near, columns = 1 + relative[node], 1 - relative[node], (begin[node], end[node])
+            error, top = absolute[r, node], np.float64(smallest[rank - 1, node])
+            bound = ((math.sqrt(top) * far + 2 * error) / near) ** 2 * (1 + MARGIN)
+            if error == 0:
+                # K rows have estimates up to this one, so that only smaller ones matter; there may be many equal ones.
+                bound = top * (1 - 1e-9) if top > 0 else -1.0
+            n_listed = 0
+            for fold in range(folds):
+                for lane in range(n_lanes):
+                    listed[n_listed] = fold * n_lanes + lane
+                    n_listed += folded[fold, node * n_lanes + lane] <= bound
+            n_opened = 0
+            for k in range(n_listed):
+                lane = listed[k] % n_lanes
+                for block in range(listed[k] // n_lanes, n_blocks, folds):
+                    opened[n_opened] = block * n_lanes + lane
+                    values[n_opened] = minima[r, block, node, lane]
+                    n_opened += values[n_opened] <= bound
+            n_open = n_found = 0
+            for k in range(n_opened):
+                cell = opened[k]
+                if cell != own_cell and (single or seconds[r, cell // n_lanes, node, cell % n_lanes] > bound):
+                    opened[n_open], values[n_open] = cell, values[k]
+                    n_open += 1
+                elif not single:
+                    _measure(cells, cell, rows[r], columns, alpha, squares)
+                    if cell == own_cell:
+                        squares[own_place] = np.inf
+                    for i in range(ROWS_IN_CELL):
+                        found[n_found] = squares[i]
+                        n_found += squares[i] <= bound
+            values[n_open : n_open + n_found] = found[:n_found]
+            kth = min(top, _kth_smallest(values, n_open + n_found, n_neighbors, nearest))
+            if error > 0:
+                # The K-th distance lies between these two, and so does the distance of the row that has it.
+                low, high = math.sqrt(kth) * near - error, math.sqrt(kth) * far + error
+                below = (max(0.0, low - error) / far) ** 2 * (1 - MARGIN)
+                above = ((high + error) / near) ** 2 * (1 + MARGIN)
+                n_below = 0
+                for k in range(n_open):
+                    if values[k] < below:
+                        n_below += 1
+                    elif values[k] <= above and opened[k] < len(cells):
+                        for i in range(_measure(cells, opened[k], rows[r], columns, alpha, squares)):
+                            found[n_found] = squares[i]
+                            n_found += squares[i] <= bound
+                kth = _kth_smallest(found, n_found, n_neighbors - n_below, nearest)
+            radii[r, node] = math.sqrt(kth)

@@ -54,26 +54,17 @@ def corruption_false_alarm_rate(
     _check_unit("tau", tau_array)
     thetas = _one_theta_a_depth(theta, depth)
 
-    nothing_below_anomalous = np.zeros_like(tau_array)
-    nothing_below_normal = np.ones_like(tau_array)
+    below_anomalous, below_normal = np.zeros_like(tau_array), np.ones_like(tau_array)
     for level in range(depth - 1, -1, -1):
-        inherit = thetas[level]
-        anomalous_from_anomalous = (1 - inherit) * tau_array + inherit
-        normal_from_anomalous = (1 - inherit) * (1 - tau_array)
-        anomalous_from_normal = (1 - inherit) * tau_array
-        normal_from_normal = (1 - inherit) * (1 - tau_array) + inherit
-        below_anomalous = (
-            normal_from_anomalous**2
-            + 2 * normal_from_anomalous * anomalous_from_anomalous * nothing_below_anomalous * nothing_below_normal
-        )
+        inherit, chance = thetas[level], (1 - thetas[level]) * tau_array
+        to_anomalous, to_normal = chance + inherit, (1 - inherit) * (1 - tau_array)
+        none_below_anomalous = to_normal**2 + 2 * to_normal * to_anomalous * below_anomalous * below_normal
         if level == 0:
             # At the root three anomalous labels declare nothing: the search goes on into both children.
-            below_anomalous += (anomalous_from_anomalous * nothing_below_anomalous) ** 2
-        below_normal = (
-            anomalous_from_normal * nothing_below_anomalous + normal_from_normal * nothing_below_normal
-        ) ** 2
-        nothing_below_anomalous, nothing_below_normal = below_anomalous, below_normal
-    rate = 1 - tau_array * nothing_below_anomalous - (1 - tau_array) * nothing_below_normal
+            none_below_anomalous += (to_anomalous * below_anomalous) ** 2
+        below_normal = (chance * below_anomalous + (1 - chance) * below_normal) ** 2
+        below_anomalous = none_below_anomalous
+    rate = 1 - tau_array * below_anomalous - (1 - tau_array) * below_normal
     return float(rate) if rate.ndim == 0 else rate
 
 
@@ -106,14 +97,11 @@ def tau_for_rate(rate: float, theta: float | Sequence[float], depth: int) -> flo
     first = int(np.argmax(rates >= rate * (1 - 1e-14)))
     if first == 0 or rates[first] <= rate:
         return float(grid[first])
-    return float(
-        brentq(
-            lambda tau: corruption_false_alarm_rate(tau, theta, depth) - rate,
-            grid[first - 1],
-            grid[first],
-            xtol=1e-15,
-        )
-    )
+
+    def excess(tau: float) -> float:
+        return float(corruption_false_alarm_rate(tau, theta, depth)) - rate
+
+    return float(brentq(excess, grid[first - 1], grid[first], xtol=1e-15))
 
 
 def _grid_with_peaks(theta: float | Sequence[float], depth: int) -> NDArray[np.float64]:
@@ -122,15 +110,13 @@ def _grid_with_peaks(theta: float | Sequence[float], depth: int) -> NDArray[np.f
     rates = np.asarray(corruption_false_alarm_rate(grid, theta, depth))
     inner = np.arange(1, len(grid) - 1)
     tops = inner[(rates[inner] >= rates[inner - 1]) & (rates[inner] >= rates[inner + 1])]
-    peaks = [
-        minimize_scalar(
-            lambda tau: -float(np.asarray(corruption_false_alarm_rate(tau, theta, depth))),
-            bounds=(grid[top - 1], grid[top + 1]),
-            method="bounded",
-            options={"xatol": 1e-12},
-        ).x
-        for top in tops
-    ]
+
+    def negative_rate(tau: float) -> float:
+        return -float(np.asarray(corruption_false_alarm_rate(tau, theta, depth)))
+
+    brackets = [(grid[top - 1], grid[top + 1]) for top in tops]
+    options = {"xatol": 1e-12}
+    peaks = [minimize_scalar(negative_rate, bounds=ends, method="bounded", options=options).x for ends in brackets]
     return np.unique(np.concatenate([grid, peaks]))
 
 
@@ -191,21 +177,14 @@ def _likeliest_theta(labels: NDArray[np.bool_], tree: AttributeTree, children: N
         return float("nan")
 
     def negative_log_likelihood(theta: float) -> float:
+        chance = (1 - theta) * tau
         with np.errstate(divide="ignore"):
-            logs = np.log(
-                [
-                    (1 - theta) * tau + theta,
-                    (1 - theta) * (1 - tau),
-                    (1 - theta) * tau,
-                    (1 - theta) * (1 - tau) + theta,
-                ]
-            )
+            logs = np.log([chance + theta, (1 - theta) * (1 - tau), chance, 1 - chance])
         counts = np.array([both, only_parent, only_child, neither])
         return -float(np.sum(counts[counts > 0] * logs[counts > 0]))
 
-    return float(
-        minimize_scalar(negative_log_likelihood, bounds=(0.0, 1.0), method="bounded", options={"xatol": 1e-8}).x
-    )
+    options = {"xatol": 1e-8}
+    return float(minimize_scalar(negative_log_likelihood, bounds=(0.0, 1.0), method="bounded", options=options).x)
 
 
 def _check_unit(name: str, value: NDArray[np.float64]) -> None:

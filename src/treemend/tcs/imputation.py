@@ -10,16 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from treemend.tcs.pipeline import TCSModel
+    from treemend.tcs.model import TCSModel
 
 __all__ = ["IMPUTATIONS", "fill_declared", "fill_incomplete"]
 
 IMPUTATIONS = ("map", "nearest")
 _FEWEST_CLEAN = 0.05
 """Where a smaller share of the columns is left, nearness on them means little: the most usual row is taken instead."""
-
-_FARTHEST = 1e15
-"""Values are drawn in to this many widths of the reference, so that no square overflows."""
 
 
 def fill_declared(
@@ -33,31 +30,17 @@ def fill_declared(
 ) -> None:
     """Write into ``filled`` what is put in place of the declared nodes of complete rows.
 
-    Parameters
-    ----------
-    model : TCSModel
-        Its reference rows are the donors.
-    filled : ndarray, rows x columns
-        Changed where something is declared.
-    rows : ndarray, rows x columns
-        As they came: distances never use a value that was filled in.
-    declared : ndarray of bool, rows x nodes
-        From the search.
-    left_out : ndarray of int64, one a row, optional
-        The reference row that each row is, -1 for none; it is not chosen.
-    n_jobs : int, optional
-        Number of threads.
+    ``rows`` are as they came: distances never use a value that was filled in.
     """
-    tree, params = model.tree, model.params
-    for node in np.flatnonzero(declared.any(axis=0)):
-        at = np.flatnonzero(declared[:, node])
-        own = None if left_out is None else left_out[at]
-        donors = model.index.neighbors(
-            rows[at], int(tree.sibling[node]), params.n_neighbors, left_out=own, n_jobs=n_jobs
-        )
-        donor = _choose(donors, model.radii[:, tree.parent[node]], params.imputation)
+    tree, (at, nodes) = model.tree, np.nonzero(declared)
+    own = None if left_out is None else left_out[at]
+    donors = model.index.neighbors(
+        rows[at], tree.sibling[nodes], model.params.n_neighbors, alpha=model.params.alpha, left_out=own, n_jobs=n_jobs
+    )
+    chosen = _choose(donors, model.radii[donors, tree.parent[nodes, None]], model.params.imputation)
+    for row, node, donor in zip(at, nodes, chosen, strict=True):
         columns = slice(tree.start[node], tree.stop[node])
-        filled[at, columns] = model.rows[donor, columns]
+        filled[row, columns] = model.rows[donor, columns]
 
 
 def fill_incomplete(
@@ -67,39 +50,24 @@ def fill_incomplete(
     gaps: NDArray[np.bool_],
     *,
     left_out: NDArray[np.int64] | None = None,
+    n_jobs: int | None = None,
 ) -> None:
-    """Write into ``filled`` what is put in place of the gaps of rows with missing values.
-
-    Parameters
-    ----------
-    model, filled, rows, left_out
-        As in `fill_declared`.
-    gaps : ndarray of bool, rows x columns
-        What is missing or declared. Rows without missing values are left alone.
-    """
-    incomplete = np.flatnonzero(np.isnan(rows).any(axis=1))
-    if len(incomplete) == 0:
+    """Write into ``filled`` what is put in place of the gaps, missing or declared, of rows with missing values."""
+    at = np.flatnonzero(np.isnan(rows).any(axis=1))
+    if len(at) == 0:
         return
-    # A common power of two is exact and keeps squares within range.
-    unit = np.ldexp(1.0, np.frexp(np.ptp(model.rows, axis=0).max())[1])
-    columns = np.ascontiguousarray(model.rows.T) / unit
-    usual = model.radii[:, 0]
-    for row in incomplete:
-        clean = ~gaps[row]
-        distances = usual.copy()
-        if clean.mean() >= _FEWEST_CLEAN:
-            values = np.clip(rows[row, clean] / unit, -_FARTHEST, _FARTHEST)
-            distances = np.sqrt(((columns[clean] - values[:, None]) ** 2).sum(axis=0))
-        if left_out is not None and left_out[row] >= 0:
-            distances[left_out[row]] = np.inf
-        donors = np.argsort(distances, kind="stable")[: model.params.n_neighbors]
-        donor = _choose(donors[None], usual, model.params.imputation)[0]
+    own = np.full(len(at), -1) if left_out is None else left_out[at]
+    n_neighbors, usual = model.params.n_neighbors, model.radii[:, 0]
+    clean, nodes = np.where(gaps[at], np.nan, rows[at]), np.zeros(len(at), dtype=np.int64)
+    donors = model.index.neighbors(clean, nodes, n_neighbors, alpha=1.0, left_out=own, n_jobs=n_jobs)
+    for r in np.flatnonzero(gaps[at].mean(axis=1) > 1 - _FEWEST_CLEAN):
+        most_usual = np.argsort(usual, kind="stable")
+        donors[r] = most_usual[most_usual != own[r]][:n_neighbors]
+    for row, donor in zip(at, _choose(donors, usual[donors], model.params.imputation), strict=True):
         filled[row, gaps[row]] = model.rows[donor, gaps[row]]
 
 
 def _choose(donors: NDArray[np.int64], usual: NDArray[np.float64], imputation: str) -> NDArray[np.int64]:
     """Take one of K donors, which come nearest first: of equally usual ones the nearest."""
-    if imputation == "nearest":
-        return np.asarray(donors[:, 0])
-    best = np.argmin(usual[donors], axis=1)
+    best = 0 if imputation == "nearest" else np.argmin(usual, axis=1)
     return np.asarray(donors[np.arange(len(donors)), best])

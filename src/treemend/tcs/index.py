@@ -1,6 +1,7 @@
-"""Nearest reference rows at every node of the attribute tree (method, sections 3, 4 and 8).
+"""Nearest reference rows at every node of the attribute tree (docs/method.md, sections 2.3, 2.4 and 2.10).
 
-Takes rows as they come, NaN where a value is missing. Gives K-th radii, labels and row numbers, exact in float64.
+Takes rows as they come, NaN where a value is missing. Gives K-th radii, labels and row numbers, exact in float64:
+estimates in float32 of all distances come first, and only rows that these leave in doubt are measured.
 """
 
 import math
@@ -8,11 +9,11 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from treemend.tcs.euclidean import EuclideanScan
-from treemend.tcs.exact import nearest_at_node
-from treemend.tcs.observed import nearest_observed
+from treemend.tcs.exact import F32, F64, I64, MARGIN, nearest_by_estimates
 from treemend.tcs.ranked import RankedScan, n_kept
 from treemend.tcs.tree import AttributeTree
 from treemend.threads import for_chunks
@@ -25,7 +26,6 @@ _FARTHEST = 1e15
 _WIDEST_EXPONENT = 96
 """Values may exceed the width of the reference by this power of two before they, not the width, set the scale."""
 
-
 _ROUNDING = 2.0**-24
 _UNDERFLOW = 2.0**-62
 """What a float32 loses by rounding, and what a difference may lose when its square is too small for a float32."""
@@ -35,228 +35,143 @@ _UNDERFLOW = 2.0**-62
 class NodeIndex:
     """Reference rows, laid out for finding the nearest of them at every node.
 
-    Float32 estimates of all distances come first; the rows that may be among the nearest by them are measured exactly.
-
-    Attributes
-    ----------
-    reference : ndarray, reference rows x columns
-        Multiplied by ``2 ** -exponent``, which is exact and keeps squares within range.
-    exponent : int
-    alpha : float
-        Share of a node's squared differences that count.
-    centre : ndarray, one a column
-        The middle of each column of ``reference``.
-    tree : AttributeTree
-    kept : ndarray of int64, one a node
-        How many of the node's squared differences count.
-    spread : ndarray, one a node
-        No row of ``reference`` is farther from ``centre`` over the node's columns.
-    grid : float
-        All of ``reference - centre`` are multiples of this power of two, and small ones; 0 if there is none.
-    scan : EuclideanScan or RankedScan
-        The rows in the form in which they are compared.
+    ``reference`` is multiplied by ``2 ** -exponent``, which is exact and keeps squares within range; ``centre`` is the
+    middle of each of its columns, and no row is farther from it than ``spread`` over a node's columns. All of
+    ``reference - centre`` are multiples of ``grid``, a power of two, and small ones, unless it is 0.
     """
 
-    reference: NDArray[np.float64]
+    reference: F64
     exponent: int
     alpha: float
-    centre: NDArray[np.float64]
+    centre: F64
     tree: AttributeTree
-    kept: NDArray[np.int64]
-    spread: NDArray[np.float64]
+    spread: F64
     grid: float
     scan: EuclideanScan | RankedScan
 
     @classmethod
-    def build(cls, rows: NDArray[np.float64], tree: AttributeTree, alpha: float) -> Self:
-        """Lay out reference rows.
-
-        Parameters
-        ----------
-        rows : ndarray, reference rows x columns
-            Without missing values, columns in the order of the tree.
-        tree : AttributeTree
-        alpha : float
-            Share of a node's squared differences that count, above 0 and at most 1.
-        """
+    def build(cls, rows: F64, tree: AttributeTree, alpha: float) -> Self:
+        """Lay out complete reference rows, columns in the order of the tree."""
         low, high = rows.min(axis=0), rows.max(axis=0)
         exponent = _scale_exponent(low, high)
         reference = np.ldexp(np.ascontiguousarray(rows, dtype=np.float64), -exponent)
         low, high = np.ldexp(low, -exponent), np.ldexp(high, -exponent)
         centre = low / 2 + high / 2
-        kept = np.array([n_kept(width, alpha) for width in (tree.stop - tree.start).tolist()])
-        spread = np.sqrt(_node_sums(np.maximum(high - centre, centre - low)[None] ** 2, tree)[0])
-        scan = RankedScan if np.any(kept < tree.stop - tree.start) else EuclideanScan
-        return cls(
-            reference=reference,
-            exponent=exponent,
-            alpha=alpha,
-            centre=centre,
-            tree=tree,
-            kept=kept,
-            spread=spread,
-            grid=_grid(reference - centre),
-            scan=scan.build(reference, centre, tree, kept),
-        )
+        spread = np.sqrt(_node_sums(np.maximum(high - centre, centre - low)[None] ** 2, *_nodes(tree))[0])
+        grid = _grid(reference - centre)
+        scan: EuclideanScan | RankedScan
+        if alpha == 1:
+            scan = EuclideanScan.build(reference, centre, tree)
+        else:
+            scan = RankedScan.build(reference, centre, tree, alpha)
+        return cls(reference, exponent, alpha, centre, tree, spread, grid, scan)
 
-    def radii(
-        self,
-        rows: NDArray[np.float64],
-        n_neighbors: int,
-        *,
-        left_out: NDArray[np.int64] | None = None,
-        n_jobs: int | None = None,
-    ) -> NDArray[np.float64]:
+    def radii(self, rows: F64, n_neighbors: int, *, left_out: I64 | None = None, n_jobs: int | None = None) -> F64:
         """Return each row's distance to its K-th nearest reference row at every node, rows x nodes.
 
-        Parameters
-        ----------
-        rows : ndarray, rows x columns
-            NaN where a value is missing.
-        n_neighbors : int
-            K.
-        left_out : ndarray of int64, one a row, optional
-            The reference row that does not count as a neighbour of this row, -1 for none.
-        n_jobs : int, optional
-            Number of threads.
+        ``left_out`` names for each row the reference row that does not count as its neighbour, -1 for none.
         """
-        scaled, own = self._scaled(rows), _own_numbers(rows, left_out)
-        radii, relative = np.empty((len(rows), self.tree.n_nodes)), self._relative_errors()
-        complete = np.flatnonzero(~np.isnan(rows).any(axis=1))
+        scaled, own = self._scaled(rows), np.full(len(rows), -1) if left_out is None else left_out
+        radii, incomplete = np.empty((len(rows), len(self.tree.start))), np.isnan(rows).any(axis=1)
+        complete = np.flatnonzero(~incomplete)
 
         def task(part: slice) -> None:
             at = complete[part]
-            radii[at] = self.scan.radii(scaled[at], own[at], n_neighbors, relative, self._errors(scaled[at]))
+            errors = (self._relative, self._errors(scaled[at]))
+            radii[at] = self.scan.radii(scaled[at], own[at], n_neighbors, errors)
 
-        for_chunks(task, len(complete), self._work(), n_jobs)
-        for row in np.flatnonzero(np.isnan(rows).any(axis=1)):
-            for node in range(self.tree.n_nodes):
-                radii[row, node] = self._nearest(scaled[[row]], own[[row]], node, n_neighbors)[0][0, -1]
+        for_chunks(task, len(complete), self._work(), n_jobs, largest=256)
+        if incomplete.any():
+            n_nodes, some = radii.shape[1], scaled[incomplete]
+            pairs = (np.repeat(some, n_nodes, axis=0), np.repeat(own[incomplete], n_nodes))
+            distances, _ = self._nearest(
+                *pairs, np.tile(np.arange(n_nodes), len(some)), n_neighbors, self.alpha, n_jobs
+            )
+            radii[incomplete] = distances[:, -1].reshape(-1, n_nodes) * self._stretch(some)
         return np.ldexp(radii, self.exponent)
 
-    def _relative_errors(self) -> NDArray[np.float64]:
+    def labels(self, rows: F64, n_neighbors: int, limits: F64, *, n_jobs: int | None = None) -> NDArray[np.bool_]:
+        """Return whether each row's K-th radius exceeds the node's limit, rows x nodes.
+
+        The same as ``radii(rows, n_neighbors) > limits``, but K reference rows within the limit are enough to know.
+        """
+        scaled, within = self._scaled(rows), np.ldexp(limits, -self.exponent)
+        labels = np.empty((len(rows), len(self.tree.start)), dtype=np.bool_)
+
+        def task(part: slice) -> None:
+            some, stretch = scaled[part], self._stretch(scaled[part])
+            errors, limit = self._errors(some), within / stretch
+            with np.errstate(over="ignore"):
+                sure = (limit - errors) ** 2 / (1 + self._relative) ** 2 * (1 - MARGIN)
+                possible = (limit + errors) ** 2 / (1 - self._relative) ** 2 * (1 + MARGIN)
+            exact = _largest_squares(within, stretch)
+            inner = _rounded_down(np.where(errors == 0, exact, np.where(limit > errors, sure, -1)))
+            outer = _rounded_down(np.where(errors == 0, exact, np.where(limit >= 0, possible, -1)))
+            n_sure, n_possible = self.scan.count_within(some, n_neighbors, inner, outer)
+            labels[part] = found = n_sure < n_neighbors
+            r, nodes = np.nonzero(found & (n_possible >= n_neighbors))
+            if len(r) > 0:
+                distances, _ = self._nearest(some[r], np.full(len(r), -1), nodes, n_neighbors, self.alpha, 1)
+                stretched = distances[:, -1] * np.broadcast_to(stretch, found.shape)[r, nodes]
+                labels[part.start + r, nodes] = stretched > within[nodes]
+
+        for_chunks(task, len(rows), self._work() // 4, n_jobs, largest=256)
+        return labels
+
+    def neighbors(
+        self, rows: F64, nodes: I64, n_neighbors: int, *, alpha: float, left_out: I64 | None, n_jobs: int | None
+    ) -> I64:
+        """Return the numbers of the K nearest reference rows, at one node for each row, rows x K, nearest first."""
+        own = np.full(len(rows), -1) if left_out is None else left_out
+        return self._nearest(self._scaled(rows), own, nodes, n_neighbors, alpha, n_jobs)[1]
+
+    def _nearest(
+        self, scaled: F64, own: I64, nodes: I64, n_neighbors: int, alpha: float, n_jobs: int | None
+    ) -> tuple[F64, I64]:
+        distances, numbers = np.empty((len(scaled), n_neighbors)), np.empty((len(scaled), n_neighbors), dtype=np.int64)
+
+        def task(part: slice) -> None:
+            some, at = scaled[part], nodes[part]
+            columns, estimates = (self.tree.start[at], self.tree.stop[at]), self.scan.estimates(some, at, alpha)
+            errors = (self._relative[at], self._errors(some)[np.arange(len(at)), at])
+            found = (distances[part], numbers[part])
+            nearest_by_estimates(estimates, self.reference, some, own[part], columns, alpha, errors, *found)
+
+        for_chunks(task, len(scaled), self._work(), n_jobs)
+        return distances, numbers
+
+    @property
+    def _relative(self) -> F64:
         """Bound the relative errors of the roots of estimates, one a node: half a rounding for each term, and some."""
         return np.asarray(0.6 * _ROUNDING * (self.tree.stop - self.tree.start + 8))
 
-    def _errors(self, scaled: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _errors(self, scaled: F64) -> F64:
         """Bound how far the roots of estimates are from distances beside the relative errors, rows x nodes.
 
         0 where all values are such multiples of a power of two that float32 arithmetic is exact.
         """
-        centred, width = scaled - self.centre, self.tree.stop - self.tree.start
-        norms = np.sqrt(_node_sums(centred**2, self.tree))
-        errors: NDArray[np.float64] = 1.01 * _ROUNDING * (norms + self.spread) + _UNDERFLOW * np.sqrt(width)
+        width = self.tree.stop - self.tree.start
+        centred = np.where(np.isnan(scaled), 0, scaled - self.centre)
+        norms = np.sqrt(_node_sums(centred**2, *_nodes(self.tree)))
+        errors: F64 = 1.01 * _ROUNDING * (norms + self.spread) + _UNDERFLOW * np.sqrt(width)
         if self.grid > 0:
             largest = np.abs(self.spread[0] / self.grid)
             units = centred / self.grid
-            on_grid = (units == np.rint(units)) & (np.abs(units) <= largest)
-            exact = (_node_sums(~on_grid, self.tree) == 0) & (self.kept * (2 * largest) ** 2 <= 1 / _ROUNDING)
-            errors[exact] = 0
+            off_grid = (units != np.rint(units)) | (np.abs(units) > largest)
+            exact = _node_sums(off_grid.astype(np.float64), *_nodes(self.tree)) == 0
+            errors[exact & (width * (2 * largest) ** 2 <= 1 / _ROUNDING)] = 0
         return errors
 
-    def left_out_radii(self, n_neighbors: int, *, n_jobs: int | None = None) -> NDArray[np.float64]:
-        """Return every reference row's K-th radius among the others, reference rows x nodes."""
-        rows = np.ldexp(self.reference, self.exponent)
-        return self.radii(rows, n_neighbors, left_out=np.arange(len(rows)), n_jobs=n_jobs)
+    def _stretch(self, rows: F64) -> F64:
+        """Return by how much distances over the observed columns fall short, rows x nodes, or one for all rows."""
+        missing = np.isnan(rows)
+        if not missing.any():
+            return np.ones((1, len(self.tree.start)))
+        observed = _node_sums((~missing).astype(np.float64), *_nodes(self.tree))
+        width = self.tree.stop - self.tree.start
+        return np.asarray(np.sqrt(n_kept(width, self.alpha) / n_kept(observed, self.alpha)))
 
-    def labels(
-        self, rows: NDArray[np.float64], n_neighbors: int, limits: NDArray[np.float64], *, n_jobs: int | None = None
-    ) -> NDArray[np.bool_]:
-        """Return whether each row's K-th radius exceeds the node's limit, rows x nodes.
-
-        The same as ``radii(rows, n_neighbors) > limits``, but K reference rows within the limit are enough to know.
-
-        Parameters
-        ----------
-        rows : ndarray, rows x columns
-            NaN where a value is missing.
-        n_neighbors : int
-            K.
-        limits : ndarray, one a node
-        n_jobs : int, optional
-            Number of threads.
-        """
-        labels = np.empty((len(rows), self.tree.n_nodes), dtype=np.bool_)
-        scaled, within = self._scaled(rows), np.ldexp(limits, -self.exponent)
-        squares = _largest_squares(within)
-        missing = np.isnan(rows).any(axis=1)
-        complete = np.flatnonzero(~missing)
-        relative = self._relative_errors()
-
-        def task(part: slice) -> None:
-            at = complete[part]
-            errors = self._errors(scaled[at])
-            sure = np.where(within > errors, (within - errors) ** 2 / (1 + relative) ** 2 * (1 - 1e-12), -1)
-            possible = np.where(within >= 0, (within + errors) ** 2 / (1 - relative) ** 2 * (1 + 1e-12), -1)
-            inner, outer = (_rounded_down(np.where(errors == 0, squares, bound)) for bound in (sure, possible))
-            labels[at] = self.scan.labels(scaled[at], n_neighbors, inner, outer, squares)
-
-        for_chunks(task, len(complete), self._work() // 4, n_jobs, largest=256)
-        labels[missing] = self.radii(rows[missing], n_neighbors, n_jobs=n_jobs) > limits
-        return labels
-
-    def neighbors(
-        self,
-        rows: NDArray[np.float64],
-        node: int,
-        n_neighbors: int,
-        *,
-        left_out: NDArray[np.int64] | None = None,
-        n_jobs: int | None = None,
-    ) -> NDArray[np.int64]:
-        """Return the numbers of the K nearest reference rows at one node, rows x K, nearest first.
-
-        Parameters
-        ----------
-        rows : ndarray, rows x columns
-            NaN where a value is missing.
-        node : int
-        n_neighbors : int
-            K.
-        left_out : ndarray of int64, one a row, optional
-            The reference row that does not count as a neighbour of this row, -1 for none.
-        n_jobs : int, optional
-            Number of threads.
-        """
-        scaled, own = self._scaled(rows), _own_numbers(rows, left_out)
-        numbers = np.empty((len(rows), n_neighbors), dtype=np.int64)
-
-        def task(part: slice) -> None:
-            numbers[part] = self._nearest(scaled[part], own[part], node, n_neighbors)[1]
-
-        for_chunks(task, len(rows), self._work(), n_jobs)
-        return numbers
-
-    def _nearest(
-        self, scaled: NDArray[np.float64], own: NDArray[np.int64], node: int, n_neighbors: int
-    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        start, stop, kept = int(self.tree.start[node]), int(self.tree.stop[node]), self.kept[node]
-        distances = np.empty((len(scaled), n_neighbors))
-        numbers = np.empty((len(scaled), n_neighbors), dtype=np.int64)
-        missing = np.isnan(scaled[:, start:stop]).any(axis=1)
-        for row in np.flatnonzero(missing):
-            distances[row], numbers[row] = nearest_observed(
-                self.reference, scaled[row], own[row], start, stop, self.alpha, n_neighbors
-            )
-        complete = np.flatnonzero(~missing)
-        if isinstance(self.scan, EuclideanScan):
-            found = distances[complete], numbers[complete]
-            nearest_at_node(self.reference, scaled[complete], own[complete], start, stop, kept, *found)
-            distances[complete], numbers[complete] = found
-            return distances, numbers
-        # Columns outside of the node do not matter, and may be missing.
-        rows = np.tile(self.centre, (len(complete), 1))
-        rows[:, start:stop] = scaled[complete, start:stop]
-        errors, relative = self._errors(rows)[:, node], self._relative_errors()[node]
-        candidates = self.scan.candidates(rows, own[complete], node, n_neighbors, relative, errors)
-        for row, among in zip(complete, candidates, strict=True):
-            found, part = (distances[[row]], numbers[[row]]), self.reference[among, start:stop]
-            own_place = np.append(np.flatnonzero(among == own[row]), -1)
-            nearest_at_node(part, scaled[[row], start:stop], own_place, 0, stop - start, kept, *found)
-            distances[row], numbers[row] = found[0][0], among[found[1][0]]
-        return distances, numbers
-
-    def _scaled(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _scaled(self, rows: F64) -> F64:
         half = self.exponent // 2
         with np.errstate(over="ignore", under="ignore"):
             # Twice a power of two, since one may be out of range by itself.
@@ -267,13 +182,25 @@ class NodeIndex:
         return len(self.reference) * int((self.tree.stop - self.tree.start).sum())
 
 
-def _node_sums(squares: NDArray[np.float64], tree: AttributeTree) -> NDArray[np.float64]:
+def _nodes(tree: AttributeTree) -> tuple[I64, ...]:
+    return tree.start, tree.stop, tree.left, tree.right
+
+
+@njit(cache=True, nogil=True)
+def _node_sums(values: F64, start: I64, stop: I64, left: I64, right: I64) -> F64:
     """Sum over the columns of every node, rows x nodes."""
-    bounds = np.stack([tree.start, tree.stop], axis=1).ravel()
-    return np.asarray(np.add.reduceat(np.pad(squares, ((0, 0), (0, 1))), bounds, axis=1)[:, ::2])
+    sums = np.zeros((len(values), len(start)))
+    for r in range(len(values)):
+        for node in range(len(start) - 1, -1, -1):
+            if left[node] >= 0:
+                sums[r, node] = sums[r, left[node]] + sums[r, right[node]]
+                continue
+            for column in range(start[node], stop[node]):
+                sums[r, node] += values[r, column]
+    return sums
 
 
-def _grid(centred: NDArray[np.float64]) -> float:
+def _grid(centred: F64) -> float:
     """Return the largest power of two of which all values are multiples, or 0 if that takes more than 11 bits."""
     largest = float(np.abs(centred).max())
     unit = 2.0 ** math.frexp(largest)[1]
@@ -284,30 +211,26 @@ def _grid(centred: NDArray[np.float64]) -> float:
     return 0.0
 
 
-def _rounded_down(values: NDArray[np.float64]) -> NDArray[np.float32]:
+def _rounded_down(values: F64) -> F32:
     """Return the largest float32 not above each value: a float32 is below one exactly if it is below the other."""
     with np.errstate(over="ignore"):
         rounded = values.astype(np.float32)
     return np.where(rounded > values, np.nextafter(rounded, np.float32(-np.inf)), rounded)
 
 
-def _largest_squares(limits: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the largest numbers whose roots do not exceed the limits; -1 where there is none."""
-    with np.errstate(over="ignore"):
-        squares = np.where(limits >= 0, limits * limits, -1.0)
+def _largest_squares(limits: F64, stretch: F64) -> F64:
+    """Return the largest numbers whose roots, stretched, do not exceed the limits; -1 where there is none."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = np.where(limits >= 0, (limits / stretch) ** 2, -1.0)
     for _ in range(4):
         above = np.nextafter(squares, np.inf)
-        squares = np.where((limits >= 0) & (np.sqrt(np.abs(above)) <= limits), above, squares)
-        too_large = (limits >= 0) & (np.sqrt(np.abs(squares)) > limits)
+        squares = np.where((limits >= 0) & (np.sqrt(np.abs(above)) * stretch <= limits), above, squares)
+        too_large = (limits >= 0) & (np.sqrt(np.abs(squares)) * stretch > limits)
         squares = np.where(too_large, np.nextafter(squares, -np.inf), squares)
     return squares
 
 
-def _own_numbers(rows: NDArray[np.float64], left_out: NDArray[np.int64] | None) -> NDArray[np.int64]:
-    return np.full(len(rows), -1) if left_out is None else np.ascontiguousarray(left_out, dtype=np.int64)
-
-
-def _scale_exponent(low: NDArray[np.float64], high: NDArray[np.float64]) -> int:
+def _scale_exponent(low: F64, high: F64) -> int:
     """Return the exponent of the widest column's width, or more where the values themselves are enormous."""
     half_width = float(np.max(high / 2 - low / 2))
     largest = float(max(np.max(np.abs(low)), np.max(np.abs(high))))

@@ -1,6 +1,5 @@
-"""Nearest rows by ranked distances, for ``alpha < 1``: estimates of all rows, exact distances where they decide."""
+"""Ranked distances at every node, for ``alpha < 1``: estimates in float32, by the sorting network of `network`."""
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
@@ -9,9 +8,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from treemend.tcs.exact import kth_smallest, n_folds, smallest_of_folds, squared_distance
-from treemend.tcs.label import FEWEST, SHARE, count_witnesses
-from treemend.tcs.network import LANES, PADDING, Network, build_network, ranked_estimates
+from treemend.tcs import network as operations
+from treemend.tcs.exact import F32, F64, I64, Errors, kth_radii
+from treemend.tcs.network import FASTMATH, LANES, Network, estimate_block
 from treemend.tcs.tree import AttributeTree
 
 __all__ = ["RankedScan", "n_kept"]
@@ -20,236 +19,240 @@ ESTIMATES_TOGETHER = 500_000
 """Rows are scanned together up to this many estimates, which stay in a cache, while each block is read once for them
 (benchmarks/speed)."""
 
+PADDING = np.float32(1e16)
+"""On wires without a column and for rows that fill up the last block: its square is larger than any other."""
 
-def n_kept(width: int, alpha: float) -> int:
-    """Return how many of ``width`` squared differences count (docs/method.md, section 2.3).
 
-    Examples
-    --------
-    >>> n_kept(10, 0.7), n_kept(3, 0.1)
-    (7, 1)
-    """
-    return max(1, math.floor(alpha * width + 1e-9))
+WIRES_IN_CACHE = 64
+Pass = tuple[int, int, int, int, int]
+
+
+def n_kept(width: I64, alpha: float) -> I64:
+    """Return how many of ``width`` squared differences count."""
+    return np.asarray(np.maximum(1, np.floor(alpha * width + 1e-9)), dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
 class RankedScan:
-    """Reference rows in blocks, blocks x eights of wires x 8 LANES, less ``centre``."""
+    """Reference rows in blocks, blocks x eights of wires x 8 LANES, less ``centre``; each column has its ``wire``."""
 
-    reference: NDArray[np.float64]
-    centre: NDArray[np.float64]
+    reference: F64
+    centre: F64
     tree: AttributeTree
-    kept: NDArray[np.int64]
+    alpha: float
+    wire: I64
     network: Network
-    blocks: NDArray[np.float32]
+    blocks: F32
 
     @classmethod
-    def build(
-        cls,
-        reference: NDArray[np.float64],
-        centre: NDArray[np.float64],
-        tree: AttributeTree,
-        kept: NDArray[np.int64],
-    ) -> Self:
+    def build(cls, reference: F64, centre: F64, tree: AttributeTree, alpha: float) -> Self:
         """Lay rows out."""
-        network = build_network(tree, kept)
+        wire, network = _build_network(tree)
+        network = _counting(network, n_kept(tree.stop - tree.start, alpha))
         n_rows, n_wires = len(reference), network.weights.shape[1]
         n_blocks = -(-n_rows // LANES)
         padded = np.full((n_blocks * LANES, n_wires), PADDING)
-        padded[:n_rows, network.wire] = reference - centre
+        padded[:n_rows, wire] = reference - centre
         blocks = np.ascontiguousarray(padded.reshape(n_blocks, LANES, n_wires // 8, 8).transpose(0, 2, 3, 1))
-        return cls(reference, centre, tree, kept, network, blocks.reshape(n_blocks, n_wires // 8, 8 * LANES))
+        return cls(reference, centre, tree, alpha, wire, network, blocks.reshape(n_blocks, n_wires // 8, 8 * LANES))
 
-    def radii(
-        self,
-        rows: NDArray[np.float64],
-        left_out: NDArray[np.int64],
-        n_neighbors: int,
-        relative: NDArray[np.float64],
-        errors: NDArray[np.float64],
-    ) -> NDArray[np.float64]:
-        """Return exact K-th radii, rows x nodes; the root of an estimate may be wrong by both kinds of errors."""
-        tree, radii = self.tree, np.empty(errors.shape)
-        for part, estimates in self._estimates(rows, self.blocks, self.network.passes, self.network.node_at):
-            ranked_radii(
-                estimates,
-                self.reference,
-                rows[part],
-                left_out[part],
-                tree.start,
-                tree.stop,
-                self.kept,
-                relative,
-                errors[part],
-                n_neighbors,
-                radii[part],
-            )
-        return radii
-
-    def candidates(
-        self,
-        rows: NDArray[np.float64],
-        left_out: NDArray[np.int64],
-        node: int,
-        n_neighbors: int,
-        relative: float,
-        errors: NDArray[np.float64],
-    ) -> Iterator[NDArray[np.intp]]:
-        """Yield for each row the numbers of the reference rows that may be among its nearest at one node, ascending."""
-        column = np.where(self.network.node_at == node, 0, 1)
-        for part, estimates in self._estimates(rows, self.blocks, self.network.passes_of(node), column):
-            for own, error, found in zip(left_out[part], errors[part], estimates[:, :, 0], strict=False):
-                roots = np.sqrt(found.ravel()[: len(self.reference)].astype(np.float64))
-                rank = n_neighbors - 1 + (own >= 0)
-                bound = np.partition(roots, rank)[rank] * (1 + relative) + 2 * error
-                yield np.flatnonzero(roots * (1 - relative) <= bound * (1 + 1e-12))
-
-    def labels(
-        self,
-        rows: NDArray[np.float64],
-        n_neighbors: int,
-        inner: NDArray[np.float32],
-        outer: NDArray[np.float32],
-        squares: NDArray[np.float64],
-    ) -> NDArray[np.bool_]:
-        """Return whether fewer than K reference rows are within the limits, rows x nodes; see `label`."""
-        tree, network = self.tree, self.network
-        counts = np.zeros(inner.shape, dtype=np.int64)
-
-        def count(at: NDArray[np.intp], blocks: slice, top: int) -> None:
-            """Count at all nodes of the subtree below ``top``."""
-            inside = (tree.start >= tree.start[top]) & (tree.stop <= tree.stop[top]) & (tree.depth >= tree.depth[top])
-            nodes = np.flatnonzero(inside)
-            column = np.full(tree.n_nodes + 1, len(nodes))
-            column[nodes] = np.arange(len(nodes))
-            found, passes = counts[at], network.passes_of(top)
-            for part, estimates in self._estimates(rows[at], self.blocks[blocks], passes, column[network.node_at]):
-                count_witnesses(
-                    estimates,
-                    blocks.start * LANES,
-                    self.reference,
-                    rows[at[part]],
-                    nodes,
-                    tree.start,
-                    tree.stop,
-                    self.kept,
-                    inner[at[part]],
-                    outer[at[part]],
-                    squares,
-                    n_neighbors,
-                    found[part],
-                )
-            counts[at] = found
-
-        blocks = slice(0, min(-(-max(FEWEST, len(self.reference) // SHARE) // LANES), len(self.blocks)))
-        count(np.arange(len(rows)), blocks, 0)
-        while blocks.stop < len(self.blocks):
-            blocks = slice(blocks.stop, min(3 * blocks.stop, len(self.blocks)))
-            in_doubt = counts < n_neighbors
-            searched = np.zeros(counts.shape, dtype=np.bool_)
-            for node in range(tree.n_nodes):
-                above = searched[:, tree.parent[node]] & (node > 0)
-                searched[:, node] = above | in_doubt[:, node]
-                at = np.flatnonzero(in_doubt[:, node] & ~above)
-                if len(at):
-                    count(at, blocks, node)
-        return counts < n_neighbors
-
-    def _estimates(
-        self,
-        rows: NDArray[np.float64],
-        blocks: NDArray[np.float32],
-        passes: NDArray[np.int64],
-        node_at: NDArray[np.int64],
-    ) -> Iterator[tuple[slice, NDArray[np.float32]]]:
-        """Yield estimates of some rows at a time, rows x blocks x columns x LANES."""
-        network, n_columns = self.network, max(2, int(node_at.max()) + 1)
-        on_wires = np.zeros((len(rows), network.weights.shape[1]), dtype=np.float32)
-        on_wires[:, network.wire] = rows - self.centre
-        wires = np.zeros(network.weights.shape[1] * LANES, dtype=np.float32)
-        together = max(1, min(len(rows), ESTIMATES_TOGETHER // (len(blocks) * n_columns * LANES)))
-        estimates = np.zeros((together, len(blocks), n_columns, LANES), dtype=np.float32)
+    def radii(self, rows: F64, left_out: I64, n_neighbors: int, errors: Errors) -> F64:
+        """Return exact K-th radii, rows x nodes."""
+        radii, cells, on_wires = np.empty(errors[1].shape), self.reference[:, :, None], self._on_wires(rows)
+        nodes, no_seconds = (self.tree.start, self.tree.stop), np.empty((0, 0, 0, 0), dtype=np.float32)
+        n_blocks, n_columns = len(self.blocks), len(self.tree.start) + 1
+        together = max(1, min(len(rows), ESTIMATES_TOGETHER // (n_blocks * n_columns * LANES)))
+        estimates = np.zeros((together, n_blocks, n_columns, LANES), dtype=np.float32)
         for first in range(0, len(rows), together):
             part = slice(first, first + together)
-            ranked_estimates(
-                blocks,
-                on_wires[part],
-                passes,
-                network.weights,
-                node_at,
-                LANES,
-                wires,
-                wires.reshape(-1, 8 * LANES),
-                estimates,
-            )
-            yield part, estimates
+            estimate_rows(self.blocks, on_wires[part], self.network, 0, self._scratch(), estimates)
+            some, own, wrong = rows[part], left_out[part], (errors[0], errors[1][part])
+            kth_radii(estimates, no_seconds, cells, some, nodes, own, self.alpha, wrong, n_neighbors, radii[part])
+        return radii
+
+    def estimates(self, rows: F64, nodes: I64, alpha: float) -> F32:
+        """Estimate the squared distances of all reference rows, at one node for each row, rows x reference rows."""
+        found = np.empty((len(rows), len(self.blocks), LANES), dtype=np.float32)
+        estimates = np.zeros((1, len(self.blocks), len(self.tree.start) + 1, LANES), dtype=np.float32)
+        for at, network in self._networks(rows, alpha):
+            for r in at:
+                on_wires = self._on_wires(rows[r : r + 1])
+                estimate_rows(self.blocks, on_wires, network, nodes[r], self._scratch(), estimates)
+                found[r] = estimates[0, :, nodes[r]]
+        return found.reshape(len(rows), -1)
+
+    def count_within(self, rows: F64, n_neighbors: int, inner: F32, outer: F32) -> tuple[I64, I64]:
+        """Count the reference rows with estimates up to ``inner`` and up to ``outer``, rows x nodes.
+
+        The counting ends where K are up to ``inner``.
+        """
+        sure, possible = np.zeros((2, *inner.shape), dtype=np.int64)
+        for at, network in self._networks(rows, self.alpha):
+            found = sure[at], possible[at]
+            on_wires, limits = self._on_wires(rows[at]), (inner[at], outer[at])
+            count_ranked(self.blocks, on_wires, network, self.tree.depth, limits, n_neighbors, self._scratch(), found)
+            sure[at], possible[at] = found
+        return sure, possible
+
+    def _networks(self, rows: F64, alpha: float) -> Iterator[tuple[NDArray[np.intp], Network]]:
+        """Yield rows with the network for them: all complete ones, and each with missing values by itself."""
+        missing = np.isnan(rows)
+        complete = ~missing.any(axis=1) & (alpha == self.alpha)
+        if complete.any():
+            yield np.flatnonzero(complete), self.network
+        for row in np.flatnonzero(~complete):
+            observed = np.append(0, np.cumsum(~missing[row]))
+            width = observed[self.tree.stop] - observed[self.tree.start]
+            yield np.array([row]), _counting(self.network, np.minimum(width, n_kept(width, alpha)))
+
+    def _on_wires(self, rows: F64) -> F32:
+        """Missing values are farther from all than any observed one, also from rows that fill up a block."""
+        on_wires = np.zeros((len(rows), self.network.weights.shape[1]), dtype=np.float32)
+        on_wires[:, self.wire] = np.where(np.isnan(rows), -PADDING, rows - self.centre)
+        return on_wires
+
+    def _scratch(self) -> tuple[F32, F32]:
+        wires = np.zeros(self.network.weights.shape[1] * LANES, dtype=np.float32)
+        return wires, wires.reshape(-1, 8 * LANES)
 
 
-@njit(cache=True, nogil=True)
-def ranked_radii(
-    estimates: NDArray[np.float32],
-    reference: NDArray[np.float64],
-    rows: NDArray[np.float64],
-    left_out: NDArray[np.int64],
-    start: NDArray[np.int64],
-    stop: NDArray[np.int64],
-    kept: NDArray[np.int64],
-    relative: NDArray[np.float64],
-    absolute: NDArray[np.float64],
-    n_neighbors: int,
-    radii: NDArray[np.float64],
+def _build_network(tree: AttributeTree) -> tuple[I64, Network]:
+    """Return each column's wire, and the network that sorts every node but the root; no square counts yet."""
+    height = int(tree.depth.max())
+    widest = int((tree.stop - tree.start)[tree.depth == height].max())
+    levels = max(3, height + (widest - 1).bit_length())
+    n_wires = 1 << levels
+    place = np.ones(len(tree.start), dtype=np.int64)
+    for inner in np.flatnonzero(tree.left >= 0):
+        place[[tree.left[inner], tree.right[inner]]] = 2 * place[inner], 2 * place[inner] + 1
+    width = n_wires >> tree.depth
+    first = place * width - n_wires
+    wire = np.empty(int(tree.stop[0]), dtype=np.int64)
+    for leaf in np.flatnonzero(tree.left < 0):
+        columns = slice(tree.start[leaf], tree.stop[leaf])
+        wire[columns] = first[leaf] + np.arange(columns.stop - columns.start)
+    node_at = np.full(2 * n_wires, len(tree.start), dtype=np.int64)
+    node_at[place] = np.arange(len(tree.start))
+    passes, begin, half = [], [0], n_wires // 2
+    for low, high in zip(first.tolist(), (first + width).tolist(), strict=True):
+        if width.min() < 4:
+            passes.append((operations.NARROW, low // 2 * 2, max(high, low // 2 * 2 + 2), 1, 0))
+        if high - low == n_wires:
+            passes += _sorting_passes(0, half) + _sorting_passes(half, n_wires)
+            passes += [(operations.PAIR, 0, 0, n_wires, 0), (operations.ADD, 0, n_wires, n_wires, levels)]
+        elif high - low >= 4:
+            passes += _sorting_passes(low, high)
+        begin.append(len(passes))
+    weights = np.zeros((levels + 1, n_wires), dtype=np.float32)
+    return wire, Network(node_at, np.array(passes), np.array(begin), weights)
+
+
+def _sorting_passes(begin: int, end: int) -> list[Pass]:
+    """Return the passes that sort the wires of one node, of 4 wires at least."""
+    width = end - begin
+    if width > WIRES_IN_CACHE:
+        middle = (begin + end) // 2
+        return _sorting_passes(begin, middle) + _sorting_passes(middle, end) + _merging_passes(begin, end, width)
+    passes: list[Pass] = [(operations.SQUARE, begin, end, 4, 0)]
+    merged = 8
+    while merged <= width:
+        passes += _merging_passes(begin, end, merged)
+        merged *= 2
+    return passes
+
+
+def _merging_passes(begin: int, end: int, width: int) -> list[Pass]:
+    """Return the passes that merge pairs of sorted nodes into nodes of ``width`` wires."""
+    passes: list[Pass] = []
+    stride = width // 2
+    while stride >= 16:
+        passes.append((operations.QUARTER, begin, end, width, stride // 2))
+        stride //= 4
+    if stride == 8:
+        passes.append((operations.HALVE, begin, end, width, 8))
+    return [*passes, (operations.MERGE, begin, end, width, width.bit_length() - 1)]
+
+
+def _counting(network: Network, kept: I64) -> Network:
+    """Return the network in which so many squares count at each node."""
+    n_wires, weights = len(network.node_at) // 2, np.zeros_like(network.weights)
+    places = np.argsort(network.node_at, kind="stable")[: len(kept)]
+    for place, count in zip(places.tolist(), kept.tolist(), strict=True):
+        level = n_wires.bit_length() - place.bit_length()
+        first = (place << level) - n_wires + (place % 2) * ((1 << level) - count)
+        weights[level, first : first + count] = 1
+    # Of the root's halves, sorted in opposite directions, the smaller one of each pair counts.
+    count = int(kept[0])
+    outright, paired = max(0, count - n_wires // 2), min(count, n_wires // 2)
+    weights[-1] = 0
+    weights[-1, :paired] = 1
+    weights[-1, n_wires - outright :] = 1
+    passes = network.passes.copy()
+    passes[network.begin[1] - 2] = operations.PAIR, outright, paired, n_wires, n_wires - count
+    return network._replace(passes=passes, weights=weights)
+
+
+@njit(cache=True, nogil=True, fastmath=FASTMATH)
+def estimate_rows(
+    blocks: F32, rows: F32, network: Network, node: int, scratch: tuple[F32, F32], estimates: F32
 ) -> None:
-    """Fill ``radii``, rows x nodes, with exact K-th radii.
+    """Fill ``estimates``, rows x blocks x (nodes + 1) x LANES, at a node and those below it."""
+    for block in range(len(blocks)):
+        for r in range(len(rows)):
+            estimate_block(blocks[block], rows[r], network, node, node, scratch, estimates[r, block])
 
-    Of the rows whose estimates are not above a bound, those are measured that may have the K-th distance by their
-    estimates. Estimates that cannot be wrong, where ``absolute`` is 0, are taken for the squares that they estimate.
+
+@njit(cache=True, nogil=True, fastmath=FASTMATH)
+def count_ranked(
+    blocks: F32,
+    rows: F32,
+    network: Network,
+    depth: I64,
+    limits: tuple[F32, F32],
+    n_neighbors: int,
+    scratch: tuple[F32, F32],
+    counts: tuple[I64, I64],
+) -> None:
+    """Count estimates up to two limits until K are up to the first.
+
+    For each block, all nodes from some depth on are estimated at once, and nodes above that are in doubt one by one;
+    the depth is the one for which the fewest wires are read.
     """
-    _, n_blocks, n_nodes, n_lanes = estimates.shape
-    folds = n_folds(n_blocks, n_lanes, n_neighbors)
-    folded = np.empty((folds, n_nodes * n_lanes), dtype=np.float32)
-    smallest = np.empty((n_neighbors + 1, (n_nodes + 63) // 64 * 64), dtype=np.float32)
-    squares = np.empty(reference.shape[1])
-    listed = np.empty(folds * n_lanes + 1, dtype=np.int64)
-    numbers = np.empty(n_blocks * n_lanes + 1, dtype=np.int64)
-    found = np.empty(n_blocks * n_lanes + 1)
-    nearest = np.empty(n_neighbors)
+    (inner, outer), (sure, possible) = limits, counts
+    n_nodes, n_depths = len(depth), depth[-1] + 1
+    estimates = np.zeros((n_nodes + 1, LANES), dtype=np.float32)
+    lanes = estimates.shape[1]
+    cost, first = np.zeros(n_nodes), np.full(n_depths + 1, n_nodes)
+    for node in range(n_nodes - 1, -1, -1):
+        first[depth[node]] = node
+        for number in range(network.begin[node], network.begin[node + 1]):
+            cost[node] += network.passes[number, 2] - network.passes[number, 1] + 4
     for r in range(len(rows)):
-        rank = n_neighbors + (left_out[r] >= 0)
-        smallest_of_folds(estimates[r].reshape(n_blocks, n_nodes * n_lanes), n_lanes, folded, smallest, rank)
-        for node in range(len(start)):
-            far, near = 1 + relative[node], 1 - relative[node]
-            error, top = absolute[r, node], np.float64(smallest[rank - 1, node])
-            bound = ((math.sqrt(top) * far + 2 * error) / near) ** 2 * (1 + 1e-12)
-            if error == 0:
-                # K rows have estimates up to this one, so that only smaller ones matter; there may be many equal ones.
-                bound = top * (1 - 1e-9) if top > 0 else -1.0
-            n_listed = 0
-            for fold in range(folds):
-                for lane in range(n_lanes):
-                    listed[n_listed] = fold * n_lanes + lane
-                    n_listed += folded[fold, node * n_lanes + lane] <= bound
-            count = 0
-            for k in range(n_listed):
-                lane = listed[k] % n_lanes
-                for block in range(listed[k] // n_lanes, n_blocks, folds):
-                    number = block * n_lanes + lane
-                    numbers[count] = number
-                    found[count] = estimates[r, block, node, lane]
-                    count += (found[count] <= bound) & (number != left_out[r])
-            radius = math.sqrt(min(top, kth_smallest(found, count, n_neighbors, nearest)))
-            if error > 0:
-                # The K-th distance lies between these two, and so does the distance of the row that has it.
-                low, high = radius * near - error, radius * far + error
-                below = (max(0.0, low - error) / far) ** 2 * (1 - 1e-12)
-                above = ((high + error) / near) ** 2 * (1 + 1e-12)
-                n_below, n_open = 0, 0
-                for k in range(count):
-                    if found[k] < below:
-                        n_below += 1
-                    elif found[k] <= above and numbers[k] < len(reference):
-                        found[n_open] = squared_distance(
-                            reference, numbers[k], rows[r], start[node], stop[node], kept[node], squares
-                        )
-                        n_open += 1
-                radius = math.sqrt(kth_smallest(found, n_open, n_neighbors - n_below, nearest))
-            radii[r, node] = radius
+        for block in range(len(blocks)):
+            lowest, top, in_doubt = np.inf, n_depths, 0.0
+            for level in range(n_depths + 1):
+                at_once = in_doubt
+                for node in range(first[level], first[min(level + 1, n_depths)]):
+                    at_once += cost[node]
+                    in_doubt += cost[node] * (sure[r, node] < n_neighbors)
+                if at_once < lowest:
+                    lowest, top = at_once, level
+            if in_doubt == 0:
+                break
+            # One call for all nodes from the depth on, and one for each node above it that is in doubt.
+            for number in range(-1, first[top]):
+                low, last, until = first[top], first[min(top + 1, n_depths)] - 1, n_nodes
+                if number >= 0:
+                    low, last, until = number, number, number + 1
+                if last < low or (number >= 0 and sure[r, number] >= n_neighbors):
+                    continue
+                estimate_block(blocks[block], rows[r], network, low, last, scratch, estimates)
+                for node in range(low, until):
+                    if sure[r, node] >= n_neighbors:
+                        continue
+                    n_inner = n_outer = 0
+                    for i in range(lanes):
+                        n_inner += estimates[node, i] <= inner[r, node]
+                        n_outer += estimates[node, i] <= outer[r, node]
+                    sure[r, node] += n_inner
+                    possible[r, node] += n_outer

@@ -8,63 +8,44 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from treemend.tcs.exact import F64, I64
 from treemend.tcs.tree import AttributeTree
 
 __all__ = ["ROOT_RULES", "alarm_rates", "attribute_mask", "declared_nodes", "largest_level", "turning_levels"]
 
+Bools = NDArray[np.bool_]
 ROOT_RULES = ("continue", "stop")
 
 
-def declared_nodes(anomalous: NDArray[np.bool_], tree: AttributeTree, root_rule: str) -> NDArray[np.bool_]:
-    """Search each row from the root down.
+def declared_nodes(anomalous: Bools, tree: AttributeTree, root_rule: str) -> Bools:
+    """Search each row from the root down, and return the nodes at which corruption is declared, rows x nodes.
 
-    Parameters
-    ----------
-    anomalous : ndarray of bool, rows x nodes
-        Labels.
-    tree : AttributeTree
-    root_rule : {"continue", "stop"}
-        What happens where the root and both its children are anomalous.
-
-    Returns
-    -------
-    ndarray of bool, rows x nodes
-        Nodes at which corruption is declared; the root is never among them.
+    The ``root_rule`` says what happens where the root and both its children are anomalous. The root is never declared.
     """
     declared = np.zeros(anomalous.shape, dtype=np.bool_)
     _declare_rows(np.ascontiguousarray(anomalous), tree.left, tree.right, root_rule == "stop", declared)
     return declared
 
 
-def attribute_mask(declared: NDArray[np.bool_], tree: AttributeTree) -> NDArray[np.bool_]:
+def attribute_mask(declared: Bools, tree: AttributeTree) -> Bools:
     """Return which columns the declared nodes of each row hold, rows x columns."""
-    mask = np.zeros((len(declared), tree.n_features), dtype=np.bool_)
+    mask = np.zeros((len(declared), tree.stop[0]), dtype=np.bool_)
     for node in np.flatnonzero(declared.any(axis=0)):
         mask[declared[:, node], tree.start[node] : tree.stop[node]] = True
     return mask
 
 
-def alarm_rates(counts: NDArray[np.int64], tree: AttributeTree, root_rule: str) -> NDArray[np.float64]:
+def alarm_rates(counts: I64, tree: AttributeTree, root_rule: str) -> F64:
     """Return the share of rows in which something is declared, at every level from 0 to the number of rows.
 
-    Parameters
-    ----------
-    counts : ndarray of int64, rows x nodes
-        The reference rows' own, from `treemend.tcs.scores.left_out_counts`. A node is anomalous at a level if its count
-        is at most that level.
-    tree : AttributeTree
-    root_rule : {"continue", "stop"}
-
-    Returns
-    -------
-    ndarray, one a level
+    ``counts``, rows x nodes, are the reference rows' own. A node is anomalous at a level if its count is at most that.
     """
     changes = np.zeros(len(counts) + 1, dtype=np.int64)
     _count_alarm_changes(counts, tree.left, tree.right, root_rule == "stop", changes)
     return np.cumsum(changes) / len(counts)
 
 
-def largest_level(rates: NDArray[np.float64], rate: float) -> int:
+def largest_level(rates: F64, rate: float) -> int:
     """Return the largest level up to which no entry of ``rates`` exceeds ``rate``; -1 if the first one does.
 
     The rates are not monotone: near ``tau = 1``, where everything is anomalous, a search that stops at the root
@@ -79,27 +60,11 @@ def largest_level(rates: NDArray[np.float64], rate: float) -> int:
     return int(exceeding[0]) - 1 if len(exceeding) else len(rates) - 1
 
 
-def turning_levels(
-    counts: NDArray[np.int64], tree: AttributeTree, level: int, n_levels: int, root_rule: str
-) -> NDArray[np.int64]:
-    """Find for each row the level nearest to ``level`` at which its result changes.
+def turning_levels(counts: I64, tree: AttributeTree, level: int, n_levels: int, root_rule: str) -> I64:
+    """Find for each row the level nearest to ``level``, the one in force, at which its result changes.
 
-    Parameters
-    ----------
-    counts : ndarray of int64, rows x nodes
-        A node is anomalous at a level if its count is at most that level.
-    tree : AttributeTree
-    level : int
-        The level in force.
-    n_levels : int
-        One above the highest level.
-    root_rule : {"continue", "stop"}
-
-    Returns
-    -------
-    ndarray of int64, one a row
-        For a row with something declared at ``level``: the lowest level down to which that remains so. For the others:
-        the next level at which something is declared, or ``n_levels`` if there is none.
+    For a row with something declared at ``level``: the lowest level down to which that remains so. For the others: the
+    next level at which something is declared, or ``n_levels``, one above the highest, if there is none.
     """
     turning = np.empty(len(counts), dtype=np.int64)
     _find_turning_levels(counts, tree.left, tree.right, root_rule == "stop", level, n_levels, turning)
@@ -107,14 +72,7 @@ def turning_levels(
 
 
 @njit(cache=True, nogil=True)
-def _declare(
-    anomalous: NDArray[np.bool_],
-    left: NDArray[np.int64],
-    right: NDArray[np.int64],
-    stop_at_root: bool,
-    searched: NDArray[np.bool_],
-    declared: NDArray[np.bool_],
-) -> bool:
+def _declare(anomalous: Bools, left: I64, right: I64, stop_at_root: bool, searched: Bools, declared: Bools) -> bool:
     """Mark the declared nodes of one row, and tell whether there are any; ``searched`` is scratch."""
     searched[:] = False
     declared[:] = False
@@ -141,13 +99,7 @@ def _declare(
 
 
 @njit(cache=True, nogil=True)
-def _declare_rows(
-    anomalous: NDArray[np.bool_],
-    left: NDArray[np.int64],
-    right: NDArray[np.int64],
-    stop_at_root: bool,
-    declared: NDArray[np.bool_],
-) -> None:
+def _declare_rows(anomalous: Bools, left: I64, right: I64, stop_at_root: bool, declared: Bools) -> None:
     searched = np.empty(len(left), dtype=np.bool_)
     for row in range(len(anomalous)):
         _declare(anomalous[row], left, right, stop_at_root, searched, declared[row])
@@ -155,13 +107,7 @@ def _declare_rows(
 
 @njit(cache=True, nogil=True)
 def _results_by_level(
-    counts: NDArray[np.int64],
-    n_levels: int,
-    left: NDArray[np.int64],
-    right: NDArray[np.int64],
-    stop_at_root: bool,
-    levels: NDArray[np.int64],
-    found: NDArray[np.bool_],
+    counts: I64, n_levels: int, left: I64, right: I64, stop_at_root: bool, levels: I64, found: Bools
 ) -> int:
     """List the levels at which a label of one row changes, and whether anything is declared from each on."""
     anomalous, searched = np.empty(len(left), dtype=np.bool_), np.empty(len(left), dtype=np.bool_)
@@ -182,13 +128,7 @@ def _results_by_level(
 
 
 @njit(cache=True, nogil=True)
-def _count_alarm_changes(
-    counts: NDArray[np.int64],
-    left: NDArray[np.int64],
-    right: NDArray[np.int64],
-    stop_at_root: bool,
-    changes: NDArray[np.int64],
-) -> None:
+def _count_alarm_changes(counts: I64, left: I64, right: I64, stop_at_root: bool, changes: I64) -> None:
     """Add to ``changes[k]`` by how many the rows with an alarm grow from level ``k - 1`` to ``k``."""
     levels, found = np.empty(len(left), dtype=np.int64), np.empty(len(left), dtype=np.bool_)
     for row in range(len(counts)):
@@ -201,13 +141,7 @@ def _count_alarm_changes(
 
 @njit(cache=True, nogil=True)
 def _find_turning_levels(
-    counts: NDArray[np.int64],
-    left: NDArray[np.int64],
-    right: NDArray[np.int64],
-    stop_at_root: bool,
-    level: int,
-    n_levels: int,
-    turning: NDArray[np.int64],
+    counts: I64, left: I64, right: I64, stop_at_root: bool, level: int, n_levels: int, turning: I64
 ) -> None:
     levels, found = np.empty(len(left), dtype=np.int64), np.empty(len(left), dtype=np.bool_)
     for row in range(len(counts)):
