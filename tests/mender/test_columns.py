@@ -64,7 +64,6 @@ def test_log_slope_is_the_log_density_of_a_uniform_law():
     rows, log_slope = columns.to_rows(values)
     near = columns.to_rows(values + 1e-6 * columns.width)[0]
     assert np.allclose(np.log(1e-6 / (near - rows)), log_slope, atol=1e-4)
-    assert np.allclose(columns.slope(rows), columns.width * np.exp(log_slope))
 
 
 def test_a_constant_column_takes_the_width_of_all_rows():
@@ -98,6 +97,8 @@ def test_the_mean_of_a_normal_coordinate_returns_as_the_mean_of_values():
     mean = columns.to_values(np.zeros((1, 6)), np.square(spread)[None])[0]
     inside = columns.offset + columns.width * (columns.centre + columns.scale * np.sinh(draws / columns.scale))
     assert np.allclose(mean, inside.mean(axis=0), atol=0.01 * columns.width.max(), rtol=0.01)
+    deviation = columns.deviation(np.zeros((1, 6)), np.square(spread)[None])[0]
+    assert np.allclose(deviation, inside.std(axis=0), rtol=0.01)
 
 
 def test_fills_stay_within_bounds():
@@ -110,20 +111,14 @@ def test_fills_stay_within_bounds():
     assert (far[1] <= values.max(axis=0) + 0.06 * np.ptp(values, axis=0)).all()
 
 
-def test_lattices_are_found():
+def test_whole_numbers_are_found():
     rng = np.random.default_rng(0)
-    values = np.column_stack(
-        [rng.poisson(3, 200), rng.integers(0, 17, 200) / 16, rng.normal(size=200), np.round(rng.normal(size=200), 2)]
-    ).astype(float)
-    columns = learn_columns(values, np.array([3, 0, 1, 2]))
-    assert columns.step[[1, 2, 3, 0]] == pytest.approx([1.0, 0.0625, 0.0, 0.01])
-    assert not columns.off_lattice(values).any()
-    moved = columns.off_lattice(values + 0.003)
-    assert moved[:, [0, 1, 3]].all()
-    assert not moved[:, 2].any()
-    assert not columns.off_lattice(np.full((1, 4), np.nan)).any()
-    rounded = columns.to_values(np.full((1, 4), 0.0321), on_lattice=True)
-    assert not columns.off_lattice(rounded).any()
+    values = np.column_stack([rng.poisson(3, 200), rng.integers(0, 17, 200) / 16, rng.normal(size=200)]).astype(float)
+    values[5] = np.nan
+    columns = learn_columns(values, np.array([2, 0, 1]))
+    assert columns.whole.tolist() == [False, True, False]
+    feasible = columns.to_values(np.full((1, 3), 0.0321), feasible=True)
+    assert (feasible == feasible.round()).tolist() == [[True, False, False]]
 
 
 def test_a_value_is_transformed_by_itself():
