@@ -5,6 +5,7 @@ long tails do not dominate the density. Quantiles ignore missing values. A value
 coordinate never depends on the rows it comes with.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -93,7 +94,7 @@ class Columns:
         found = np.clip(self.offset + self.width * (self.centre + self.scale * away), self.low, self.high)
         if feasible:
             found = np.where(self.whole, np.round(found), found)
-        values = np.empty_like(found)
+        values: Floats = np.empty_like(found)
         values[:, self.order] = found
         return values
 
@@ -105,12 +106,6 @@ class Columns:
 
     def _warped(self, variance: Floats | float) -> Floats:
         return np.asarray(np.minimum(variance / self.scale**2, MOST_VARIANCE))
-
-
-def column_widths(values: Floats) -> Floats:
-    """Return the range of each column, 0 where it is constant or wholly missing; NaN are ignored."""
-    width = np.fmax.reduce(values, axis=0) - np.fmin.reduce(values, axis=0)
-    return np.where(np.isnan(width), 0.0, width)
 
 
 def learn_columns(values: Floats, order: Integers, widths: Floats | None = None) -> Columns:
@@ -130,44 +125,61 @@ def learn_columns(values: Floats, order: Integers, widths: Floats | None = None)
     -------
     Columns
     """
-    ordered = np.sort(values.T[order], axis=1)
-    count = ordered.shape[1] - np.isnan(ordered).sum(axis=1)
-    # A column without values counts as one of zeros.
-    empty = count == 0
-    ordered[empty] = 0.0
-    count[empty] = ordered.shape[1]
-    line, last = np.arange(len(ordered)), count - 1
-    low, high = ordered[:, 0], ordered[line, last]
-    width = high - low
+    values = values[:, order]
+    known = ~np.isnan(values)
+    width = column_widths(values)
+    low, high = column_quantiles(values, (0.0, 1.0))
     if widths is not None:
         width = np.where(width > 0, width, widths[order])
     width = np.where(width > 0, width, 1.0)
-    scaled = (ordered - low[:, None]) / width[:, None]
-    centre = _quantile(scaled, last, 0.5)
-    away = np.sort(np.abs(scaled - centre[:, None]), axis=1)
-    usual = np.maximum(np.maximum(_quantile(away, last, 0.75), np.nanstd(scaled, axis=1)), LEAST_DEVIATION)
-    farthest = away[line, last - count // 1000] / usual
-    light = np.clip((HEAVY_TAIL - farthest) / (HEAVY_TAIL - LIGHT_TAIL), 0.0, 1.0)
+    scaled = (values - low) / width
+    centre = column_quantiles(scaled, (0.5,))[0]
+    ordinary, far = column_quantiles(np.abs(scaled - centre), (0.75, 0.999))
+    usual = np.maximum(np.maximum(ordinary, column_moments(scaled)[1]), LEAST_DEVIATION)
+    light = np.clip((HEAVY_TAIL - far / usual) / (HEAVY_TAIL - LIGHT_TAIL), 0.0, 1.0)
+    light = np.where(known.any(axis=0), light, 0.0)
     # Bounds of fills: hard at an extreme that several rows share, and at zero; else with a margin.
-    shared_low = (ordered[line, np.minimum(last, 1)] == low) & (last > 1) | (high == low)
-    shared_high = (ordered[line, np.maximum(last - 1, 0)] == high) & (last > 1) | (high == low)
-    below = np.where(shared_low, low, low - MARGIN * width)
-    above = np.where(shared_high, high, high + MARGIN * width)
+    shared_low, shared_high = ((values == extreme).sum(axis=0) > 1 for extreme in (low, high))
+    constant = high == low
+    below = np.where(shared_low | constant, low, low - MARGIN * width)
+    above = np.where(shared_high | constant, high, high + MARGIN * width)
     return Columns(
         np.asarray(order, np.int64),
         low,
         width,
         centre,
-        usual * np.where(empty, BENT, BENT + (STRAIGHT - BENT) * light),
+        usual * (BENT + (STRAIGHT - BENT) * light),
         np.where(low >= 0, np.maximum(below, 0.0), below),
         np.where(high <= 0, np.minimum(above, 0.0), above),
-        np.asarray((np.isnan(ordered) | (ordered == np.round(ordered))).all(axis=1)),
+        np.asarray((~known | (values == np.round(values))).all(axis=0)),
     )
 
 
-def _quantile(ordered: Floats, last: Integers, share: float) -> Floats:
-    """Quantile of each sorted line, by linear interpolation among its values up to place ``last``."""
-    place = share * last
+def column_widths(values: Floats) -> Floats:
+    """Return the range of each column, 0 where it is constant or wholly missing; NaN are ignored."""
+    width = np.fmax.reduce(values, axis=0) - np.fmin.reduce(values, axis=0)
+    return np.where(np.isnan(width), 0.0, width)
+
+
+def column_quantiles(values: Floats, shares: Sequence[float] | Floats) -> Floats:
+    """Return quantiles (n_shares, d) of each column by linear interpolation; NaN are ignored, 0 where all are."""
+    ordered = np.sort(values.T, axis=1)
+    count = ordered.shape[1] - np.isnan(ordered).sum(axis=1)
+    last = np.maximum(count - 1, 0)
+    place = np.multiply.outer(last, shares)
     below = place.astype(np.int64)
-    line, part = np.arange(len(ordered)), place - below
-    return (1 - part) * ordered[line, below] + part * ordered[line, np.minimum(below + 1, last)]
+    low = np.take_along_axis(ordered, below, axis=1)
+    high = np.take_along_axis(ordered, np.minimum(below + 1, last[:, None]), axis=1)
+    return np.where(count > 0, (low + (place - below) * (high - low)).T, 0.0)
+
+
+def column_moments(values: Floats) -> tuple[Floats, Floats]:
+    """Return mean and standard deviation of each column's observed values; 0 where there are none."""
+    known = ~np.isnan(values)
+    count = np.maximum(known.sum(axis=0), 1)
+    mean = np.where(known, values / count, 0.0).sum(axis=0)
+    away = np.where(known, values - mean, 0.0)
+    # In units of the largest deviation, whose square may be more than a float can hold.
+    largest = np.abs(away).max(axis=0, initial=0.0)
+    unit = np.where(largest > 0, largest, 1.0)
+    return mean, unit * np.sqrt(((away / unit) ** 2).sum(axis=0) / count)

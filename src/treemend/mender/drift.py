@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom, norm
 
+from treemend.mender.columns import column_quantiles
+
 __all__ = ["DriftReference", "DriftTest", "learn_drift_reference"]
 
 Floats = NDArray[np.float64]
@@ -52,10 +54,7 @@ class DriftReference:
 
 def learn_drift_reference(values: Floats) -> DriftReference:
     """Learn the quantiles of each column; NaN are ignored."""
-    known = values.copy()
-    known[:, np.isnan(values).all(axis=0)] = 0.0
-    quantiles = np.nanquantile(known, np.linspace(0, 1, N_QUANTILES), axis=0)
-    return DriftReference(np.ascontiguousarray(quantiles), len(values))
+    return DriftReference(column_quantiles(values, np.linspace(0, 1, N_QUANTILES)), len(values))
 
 
 class DriftTest:

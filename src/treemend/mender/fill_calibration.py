@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from treemend.mender.columns import Columns
+from treemend.mender.columns import Columns, column_moments
 from treemend.mender.density import Density
 from treemend.mender.filling import AnyDensity, fill, soften
-from treemend.mender.spread import Spread, column_deviations, cut_gaps, learn_spread
+from treemend.mender.spread import Spread, cut_gaps, learn_spread
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -71,7 +71,7 @@ def calibrate_filling(
     softening, (filled, spread) = 0.0, try_densities(densities)
     if n <= MOST_ROWS_PER_COLUMN * d and all(isinstance(density, Density) for density in densities):
         softer = try_densities([soften(density, SOFTENING) for density in densities if isinstance(density, Density)])
-        scale = column_deviations(values)
+        scale = column_moments(values)[1]
         if _mean_error(true, softer[0], gaps, scale) < (1 - LEAST_GAIN) * _mean_error(true, filled, gaps, scale):
             softening, (filled, spread) = SOFTENING, softer
     return FillCalibration(softening, learn_spread(values, true, filled, spread, gaps, order))

@@ -145,7 +145,7 @@ def conditional(density: AnyDensity, rows: Floats, n_draws: int = 0, seed: int =
     n, d = rows.shape
     mean, variance, mode, draws = np.zeros((n, d)), np.zeros((n, d)), np.zeros((n, d)), np.zeros((n_draws, n, d))
     if isinstance(density, LowRankDensity):
-        for i in np.flatnonzero(np.isnan(rows).any(axis=1)):
+        for i in np.flatnonzero(np.isnan(rows).any(axis=1)).tolist():
             rng = _generator(rows[i], seed) if n_draws else None
             mean[i], variance[i], draws[:, i] = fill_row(density, rows[i], n_draws, rng)
         return Conditional(mean, variance, mean, draws)

@@ -7,7 +7,7 @@ both over the observed cells (e the row minus the centre),
 - half the log determinant of the precision ``-1/2 (sum log psi_j + log det A)``,
 - a missing cell has mean ``centre_j + F_j' A^-1 b`` and scale ``psi_j + F_j' A^-1 F_j``.
 
-Several components with centres of their own fill hardly better (`python -m experiments.filling wide`).
+Several components with centres of their own were tried, and fill hardly better.
 """
 
 from dataclasses import dataclass
@@ -130,7 +130,7 @@ def _condition(density: LowRankDensity, seen: NDArray[np.bool_], values: Floats)
     factor, noise = density.factor[seen], density.noise[seen]
     weighted = factor / noise[:, None]
     away = (values - density.centre[seen]).T
-    root = np.linalg.cholesky(np.eye(factor.shape[1]) + weighted.T @ factor)
+    root = np.asarray(np.linalg.cholesky(np.eye(factor.shape[1]) + weighted.T @ factor), np.float64)
     solved = solve_triangular(root, weighted.T @ away, lower=True)
     form = np.maximum((away * away / noise[:, None]).sum(axis=0) - np.square(solved).sum(axis=0), 0.0)
     half = -0.5 * np.log(noise).sum() - np.log(np.diag(root)).sum()
