@@ -67,15 +67,14 @@ def test_draws_have_the_conditional_moments(n_missing):
     )
 
 
-def test_mean_and_spread_through_the_warp_are_those_of_values():
-    """Against draws; their tails are a little heavier than the normal law that is taken through the warp."""
+def test_a_fill_is_the_middle_of_the_values_that_may_have_stood_there():
     density = make_density(np.array([[0.2, -0.1]]), np.array([[[0.01, 0.004], [0.004, 0.02]]]), np.zeros(1))
     far, scale = np.full(2, 1e9), np.array([0.3, 0.2])
     columns = Columns(np.arange(2), np.zeros(2), np.ones(2), np.zeros(2), scale, -far, far, np.zeros(2, bool))
     filled = fill(density, columns, np.array([[np.nan, 0.1]]), n_draws=100_000)
     draws = filled.draws[:, 0, 0]
-    assert filled.values[0, 0] == pytest.approx(draws.mean(), abs=0.003)
-    assert filled.spread[0, 0] == pytest.approx(draws.std(), rel=0.12)
+    assert filled.values[0, 0] == pytest.approx(np.median(draws), abs=0.003)
+    assert filled.spread[0, 0] == pytest.approx(draws.std(), rel=0.15)
 
 
 def _fitted(n=400, d=7, seed=0):

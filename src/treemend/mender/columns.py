@@ -25,9 +25,6 @@ BENT, STRAIGHT = 1.5, 6.0
 LIGHT_TAIL, HEAVY_TAIL = 3.3, 5.0
 # A fill may exceed the range of the reference by this share of it, unless the column has a hard bound on that side.
 MARGIN = 0.05
-# Variances count up to this many squared warp scales where a law is taken back through the warp: beyond, the sinh of a
-# tail that nobody has seen would dominate it.
-MOST_VARIANCE = 1.0
 
 
 @dataclass(frozen=True)
@@ -78,34 +75,27 @@ class Columns:
         away = np.ascontiguousarray(np.clip(away, -FARTHEST, FARTHEST))
         return self.scale * np.arcsinh(away), np.nan_to_num(0.5 * np.log1p(away * away))
 
-    def to_values(self, rows: Floats, variance: Floats | float = 0.0, *, feasible: bool = False) -> Floats:
+    def to_values(self, rows: Floats, *, feasible: bool = False) -> Floats:
         """Return values in the user's units and column order, within the bounds of their columns.
 
         Parameters
         ----------
         rows : (n, d)
             Coordinates in layout order.
-        variance : (n, d), optional
-            Variance of each coordinate: the mean of the values is then returned, which the warp does not preserve.
         feasible : bool
             Whether columns of whole numbers get whole numbers.
         """
-        away = np.sinh(np.clip(rows / self.scale, -20.0, 20.0)) * np.exp(0.5 * self._warped(variance))
-        found = np.clip(self.offset + self.width * (self.centre + self.scale * away), self.low, self.high)
+        away = self.scale * np.sinh(np.clip(rows / self.scale, -20.0, 20.0))
+        found = np.clip(self.offset + self.width * (self.centre + away), self.low, self.high)
         if feasible:
             found = np.where(self.whole, np.round(found), found)
         values: Floats = np.empty_like(found)
         values[:, self.order] = found
         return values
 
-    def deviation(self, rows: Floats, variance: Floats) -> Floats:
-        """Return the standard deviation of values whose coordinates have this mean and variance, in layout order."""
-        v = self._warped(variance)
-        twice = np.cosh(np.clip(2 * rows / self.scale, -40.0, 40.0))
-        return np.asarray(self.width * self.scale * np.sqrt(0.5 * np.expm1(v) * (np.exp(v) * twice + 1.0)))
-
-    def _warped(self, variance: Floats | float) -> Floats:
-        return np.asarray(np.minimum(variance / self.scale**2, MOST_VARIANCE))
+    def slope(self, rows: Floats) -> Floats:
+        """Return d(value) / d(coordinate) at coordinates, in layout order."""
+        return np.asarray(self.width * np.cosh(np.clip(rows / self.scale, -20.0, 20.0)))
 
 
 def learn_columns(values: Floats, order: Integers, widths: Floats | None = None) -> Columns:

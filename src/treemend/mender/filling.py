@@ -92,8 +92,8 @@ def fill(
     spread : Spread, optional
         Calibration of the standard deviations and of the draws.
     imputation : {"mean", "mode", "draw"}
-        Conditional mean of the mixture; conditional mean of the likeliest component, which is feasible where a mean
-        between two clusters is not; one draw.
+        Conditional mean of the mixture, in coordinates; conditional mean of the likeliest component, which is feasible
+        where a mean between two clusters is not; one draw.
     n_draws, seed : int
         How many draws; they depend on the seed and the row alone.
     """
@@ -102,21 +102,20 @@ def fill(
     known = np.where(gaps, np.nan, values)
     law = conditional(density, columns.to_rows(known)[0], max(n_draws, int(imputation == "draw")), seed)
     one, many = (1.0, 1.0) if spread is None else spread.factors(gaps[:, columns.order])
-    drawn = [
-        np.where(gaps, columns.to_values(law.mean + many * (draw - law.mean), feasible=True), values)
-        for draw in law.draws
-    ]
-    if imputation == "draw":
-        found = drawn[0]
-    elif imputation == "mode":
-        found = np.where(gaps, columns.to_values(law.mode, feasible=True), values)
-    else:
-        found = np.where(gaps, columns.to_values(law.mean, law.variance), values)
+    drawn = law.mean + many * (law.draws - law.mean)
+
+    def put_back(rows: Floats, *, feasible: bool) -> Floats:
+        return np.where(gaps, columns.to_values(rows, feasible=feasible), values)
+
+    chosen = {"mean": law.mean, "mode": law.mode, "draw": drawn[0] if len(drawn) else law.mean}[imputation]
     deviation = np.zeros(values.shape)
-    deviation[:, columns.order] = one * columns.deviation(law.mean, law.variance)
+    deviation[:, columns.order] = one * columns.slope(law.mean) * np.sqrt(law.variance)
     if spread is not None:
         deviation = np.where(np.all(gaps, axis=1, keepdims=True), spread.empty, deviation)
-    return Filled(found, deviation, np.reshape(drawn[:n_draws], (n_draws, *values.shape)))
+    draws = np.empty((n_draws, *values.shape))
+    for draw, rows in zip(draws, drawn, strict=False):
+        draw[:] = put_back(rows, feasible=True)
+    return Filled(put_back(chosen, feasible=imputation != "mean"), deviation, draws)
 
 
 def soften(density: Density, share: float) -> Density:
