@@ -7,7 +7,7 @@ from tests.mender.test_density import naive_log_density, random_density, two_clu
 from treemend.mender.columns import Columns, learn_columns
 from treemend.mender.density import TAIL, Density, Shape, learn_density, make_density
 from treemend.mender.filling import conditional, fill, soften
-from treemend.mender.spread import GRID, Spread
+from treemend.mender.spread import GRID, NORMAL_QUANTILE, Spread
 
 
 def naive_conditional(density, row):
@@ -74,7 +74,8 @@ def test_a_fill_is_the_middle_of_the_values_that_may_have_stood_there():
     filled = fill(density, columns, np.array([[np.nan, 0.1]]), n_draws=100_000)
     draws = filled.draws[:, 0, 0]
     assert filled.values[0, 0] == pytest.approx(np.median(draws), abs=0.003)
-    assert filled.spread[0, 0] == pytest.approx(draws.std(), rel=0.15)
+    half = np.diff(np.quantile(draws, [0.1, 0.9]))[0] / 2
+    assert filled.spread[0, 0] == pytest.approx(half / NORMAL_QUANTILE, rel=0.1)
 
 
 def _fitted(n=400, d=7, seed=0):
