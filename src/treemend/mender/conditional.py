@@ -19,6 +19,9 @@ from treemend.mender.compiled import kernel
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
+# What `condition` is to tell of the gaps.
+NOTHING, VARIANCES, COVARIANCE = 0, 1, 2
+
 
 @kernel
 def split_cells(row: Floats, places: Integers) -> int:
@@ -45,15 +48,15 @@ def condition(
     log_det: float,
     places: Integers,
     n: int,
-    with_gaps: bool,
+    wanted: int,
     expected: Floats,
     matrix: Floats,
 ) -> tuple[float, float]:
     """Condition one component on the observed cells of a row.
 
-    Returns the quadratic form of the observed cells and half the log determinant of their precision. If ``with_gaps``,
-    writes the gaps' expected deviations from the centre to ``expected`` and the lower triangle of their covariance
-    (m x m) to ``matrix``; both are scratch space (d, d x d) otherwise.
+    Returns the quadratic form of the observed cells and half the log determinant of their precision. Unless `NOTHING` is
+    wanted of the gaps, writes their expected deviations from the centre to ``expected``, and the diagonal or the lower
+    triangle of their covariance (m x m) to ``matrix``; both are scratch space (d, d x d).
     """
     d = len(row)
     m = d - n
@@ -61,7 +64,7 @@ def condition(
     q = 0.0
     if m <= n:
         sign, half, n_out = -1.0, log_det, m
-        size = 2 * m if with_gaps else m
+        size = 2 * m if wanted else m
         for b in range(n):
             away = row[places[b]] - centre[places[b]]
             for a in range(d):
@@ -78,7 +81,7 @@ def condition(
             matrix[a, a - m] = 1.0
     else:
         sign, half, n_out = 1.0, 0.0, n
-        size = d if with_gaps else n
+        size = d if wanted else n
         for a in range(size):
             expected[a] = row[places[a]] - centre[places[a]] if a < n else 0.0
             for b in range(a + 1):
@@ -94,8 +97,9 @@ def condition(
                 continue
             f = column[b] / pivot
             expected[b] -= f * expected[a]
-            for c in range(a + 1, b + 1):
+            for c in range(a + 1, b if wanted == COVARIANCE else min(b, n_out)):
                 matrix[b, c] -= f * column[c]
+            matrix[b, b] -= f * column[b]
     for a in range(size - n_out):
         expected[a] = -sign * expected[n_out + a]
         for b in range(a + 1):

@@ -68,6 +68,7 @@ class DriftTest:
     def __init__(self, reference: DriftReference) -> None:
         n_features = reference.quantiles.shape[1]
         self._reference = reference
+        self._usual_distance = _usual_distance(reference.quantiles)
         self._count = np.zeros(n_features)
         self._rank = np.zeros(n_features)
         self._distance = np.zeros(n_features)
@@ -129,7 +130,7 @@ class DriftTest:
 
     def _rescaled(self, names: Sequence[str]) -> str:
         # The mean distance of a normal column stretched by a factor is arctan(factor) / pi.
-        usual = _usual_distance(self._reference.quantiles)
+        usual = self._usual_distance
         mean, sure = self._means(self._distance, usual, 1 / 48)
         found = np.flatnonzero(sure & (np.abs(mean - usual) > LEAST_RESCALING))
         factor = np.tan(np.pi * np.clip(mean - usual + 0.25, 0.01, 0.49))

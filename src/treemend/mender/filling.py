@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from treemend.mender.columns import Columns
 from treemend.mender.compiled import kernel
-from treemend.mender.conditional import condition, factorise, split_cells
+from treemend.mender.conditional import COVARIANCE, VARIANCES, condition, factorise, split_cells
 from treemend.mender.density import TAIL, Density, density_constants, make_density
 from treemend.mender.low_rank import LowRankDensity, fill_row
 from treemend.mender.moments import expect_incomplete
@@ -196,7 +196,9 @@ def _fill(
         for k in range(len(centre)):
             if share[i, k] == 0.0 or n == d:
                 continue
-            condition(rows[i], centre[k], covariance[k], precision[k], 0.0, places, n, True, expected, matrix)
+            drawn = np.flatnonzero(component[i] == k)
+            wanted = COVARIANCE if len(drawn) else VARIANCES
+            condition(rows[i], centre[k], covariance[k], precision[k], 0.0, places, n, wanted, expected, matrix)
             # Covariance of a Student vector with tail + n degrees of freedom.
             widening = (tail + form[i, k]) / (tail + n - 2.0)
             for a in range(d - n):
@@ -206,10 +208,9 @@ def _fill(
                 variance[i, j] += share[i, k] * (expected[a] * expected[a] + widening * matrix[a, a])
                 if k == best:
                     mode[i, j] = expected[a]
-            if not (component[i] == k).any():
-                continue
-            factorise(matrix, d - n)
-            for r in np.flatnonzero(component[i] == k):
+            if len(drawn):
+                factorise(matrix, d - n)
+            for r in drawn:
                 root = math.sqrt((tail + form[i, k]) / chi_square[i, r])
                 for a in range(d - n):
                     v = 0.0

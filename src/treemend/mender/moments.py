@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treemend.mender.compiled import kernel
-from treemend.mender.conditional import condition, split_cells
+from treemend.mender.conditional import COVARIANCE, NOTHING, condition, split_cells
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -105,7 +105,7 @@ def expect_incomplete(
                 form[i, k] = 0.0
                 continue
             q, half = condition(
-                rows[i], centre[k], covariance[k], precision[k], log_det[k], places, n, False, expected, matrix
+                rows[i], centre[k], covariance[k], precision[k], log_det[k], places, n, NOTHING, expected, matrix
             )
             form[i, k] = q
             level[i, k] = log_weight[k] + constants[n] + half - 0.5 * (tail + n) * math.log1p(q / tail)
@@ -132,7 +132,7 @@ def add_incomplete(
         for k in range(len(centre)):
             if share[i, k] < least_share:
                 continue
-            condition(rows[i], centre[k], covariance[k], precision[k], 0.0, places, n, True, expected, matrix)
+            condition(rows[i], centre[k], covariance[k], precision[k], 0.0, places, n, COVARIANCE, expected, matrix)
             for a in range(d):
                 j = places[a]
                 away[j] = rows[i, j] - centre[k, j] if a < n else expected[a - n]
