@@ -5,8 +5,9 @@ from hypothesis import strategies as st
 from tests.mender.test_density import naive_log_density, random_density, two_clusters
 
 from treemend.mender.columns import Columns, learn_columns
-from treemend.mender.density import TAIL, Density, Shape, learn_density, make_density
+from treemend.mender.density import TAIL, Density, Shape, density_constants, learn_density, make_density
 from treemend.mender.filling import conditional, fill, soften
+from treemend.mender.moments import expect_incomplete
 from treemend.mender.spread import GRID, NORMAL_QUANTILE, Spread
 
 
@@ -52,6 +53,20 @@ def test_conditional_moments_are_those_found_by_solving(n_components, d, seed, d
     assert law.variance[0, gap] == pytest.approx(np.diag(covariance), rel=1e-4, abs=1e-4)
     assert law.mode[0, gap] == pytest.approx(mode, abs=1e-9)
     assert (law.mean[0, ~gap] == 0).all()
+
+
+def test_unlikely_components_are_passed_over_unless_all_are():
+    density = random_density(3, 5, 0)
+    rows = np.random.default_rng(0).normal(size=(3, 5))
+    rows[:, 2] = np.nan
+    parts = density.centre, density.covariance, density.precision, density.log_weight, density.log_det
+    level, form = np.zeros((3, 3)), np.empty((3, 3))
+    expect_incomplete(rows, *parts, density_constants(5), TAIL, level, form)
+    some = np.array([[0.0, -np.inf, 0.0], [-np.inf] * 3, [0.0] * 3])
+    expect_incomplete(rows, *parts, density_constants(5), TAIL, some, form)
+    assert some[0, 1] == -np.inf
+    some[0, 1] = level[0, 1]
+    assert np.array_equal(some, level)
 
 
 @pytest.mark.parametrize("n_missing", [1, 3, 5, 6])

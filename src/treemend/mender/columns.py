@@ -71,9 +71,11 @@ class Columns:
             column's range; 0 where missing.
         """
         with np.errstate(over="ignore"):
-            away = ((values[:, self.order] - self.offset) / self.width - self.centre) / self.scale
-        away = np.ascontiguousarray(np.clip(away, -FARTHEST, FARTHEST))
-        return self.scale * np.arcsinh(away), np.nan_to_num(0.5 * np.log1p(away * away))
+            away = ((np.take(values, self.order, axis=1) - self.offset) / self.width - self.centre) / self.scale
+        away = np.clip(away, -FARTHEST, FARTHEST)
+        log_slope = 0.5 * np.log1p(away * away)
+        log_slope[np.isnan(away)] = 0.0
+        return self.scale * np.arcsinh(away), log_slope
 
     def to_values(self, rows: Floats, *, feasible: bool = False) -> Floats:
         """Return values in the user's units and column order, within the bounds of their columns.
@@ -115,7 +117,7 @@ def learn_columns(values: Floats, order: Integers, widths: Floats | None = None)
     -------
     Columns
     """
-    values = values[:, order]
+    values = np.take(values, order, axis=1)
     known = ~np.isnan(values)
     width = column_widths(values)
     low, high = column_quantiles(values, (0.0, 1.0))

@@ -54,9 +54,9 @@ def condition(
 ) -> tuple[float, float]:
     """Condition one component on the observed cells of a row.
 
-    Returns the quadratic form of the observed cells and half the log determinant of their precision. Unless `NOTHING` is
-    wanted of the gaps, writes their expected deviations from the centre to ``expected``, and the diagonal or the lower
-    triangle of their covariance (m x m) to ``matrix``; both are scratch space (d, d x d).
+    Returns the quadratic form of the observed cells and half the log determinant of their precision. Unless `NOTHING`
+    is wanted of the gaps, writes their expected deviations from the centre to ``expected``, and the diagonal or the
+    lower triangle of their covariance (m x m) to ``matrix``; both are scratch space (d, d x d).
     """
     d = len(row)
     m = d - n

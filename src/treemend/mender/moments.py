@@ -94,14 +94,15 @@ def expect_incomplete(
 ) -> None:
     """Write each component's log density (n x K) and quadratic form of the observed cells of each row.
 
-    A component whose level is minus infinity on entry is passed over.
+    A component whose level is minus infinity on entry is passed over, unless all are: the likely ones may be gone.
     """
     d = rows.shape[1]
     places, expected, matrix = np.empty(d, np.int64), np.empty(d), np.empty((d, d))
     for i in range(len(rows)):
         n = split_cells(rows[i], places)
+        none_is_likely = level[i].max() == -math.inf
         for k in range(len(centre)):
-            if level[i, k] == -math.inf:
+            if level[i, k] == -math.inf and not none_is_likely:
                 form[i, k] = 0.0
                 continue
             q, half = condition(
