@@ -170,7 +170,7 @@ def test_the_mode_lies_in_a_cluster_where_the_mean_does_not():
     side = rng.choice([-1.0, 1.0], 400)
     values = np.column_stack([rng.normal(size=400), side + 0.05 * rng.normal(size=400)])
     columns = learn_columns(values, np.arange(2))
-    density = learn_density(columns.to_rows(values)[0], Shape(2, 0.001, 0.25), 0)
+    density = learn_density(columns.to_rows(values)[0], Shape(2, 0.001), 0)
     gaps = np.tile([False, True], (400, 1))
     mean, mode = (fill(density, columns, values, gaps, imputation=how).values[:, 1] for how in ("mean", "mode"))
     assert np.abs(mean).max() < 0.8

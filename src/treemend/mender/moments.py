@@ -30,7 +30,7 @@ class Moments:
     scatter: Floats
     pooled: Floats
 
-    def shrunk(self, shrinkage: float, prior_rows: float, scale: float) -> Floats:
+    def shrunk(self, shrinkage: float, prior_rows: float) -> Floats:
         """Return covariances shrunk towards the pooled one, and that towards its diagonal.
 
         Parameters
@@ -39,8 +39,6 @@ class Moments:
             Share of the diagonal.
         prior_rows : float
             How many rows of a component the pooled covariance counts for, relative to the number of columns.
-        scale : float
-            Factor of the covariances.
         """
         d = len(self.pooled)
         prior = prior_rows * d
@@ -48,7 +46,7 @@ class Moments:
         covariance /= np.maximum(self.count - 1 + prior, 1e-9)[:, None, None]
         diagonal = np.arange(d)
         covariance[:, diagonal, diagonal] += shrinkage * np.diag(self.pooled) + RESOLUTION**2
-        return np.asarray(scale * covariance)
+        return np.asarray(covariance)
 
 
 def clusters(rows: Floats, n_clusters: int, seed: int) -> Integers:
