@@ -94,6 +94,7 @@ class Filler:
     columns: Columns
     shape: Shape
     density: Density
+    softened: Density | None
     learnt: FillCalibration
 
     @classmethod
@@ -113,11 +114,11 @@ class Filler:
             own_columns.append(own)
             densities.append(learn_fold(density, shape, assignment, rows, kept, own.to_rows(values[kept])[0]))
         learnt = calibrate_filling(values, fold, own_columns, densities, 0)
-        return cls(columns, shape, soften(density, learnt.softening) if learnt.softening else density, learnt)
+        return cls(columns, shape, density, soften(density, learnt.softening) if learnt.softening else None, learnt)
 
     def fill(self, values: Rows, gaps: Masks | None = None) -> Filled:
         """Fill missing values and gaps."""
-        return fill(self.density, self.columns, values, gaps, spread=self.learnt.spread)
+        return fill(self.density, self.columns, values, gaps, softened=self.softened, spread=self.learnt.spread)
 
 
 def main() -> None:

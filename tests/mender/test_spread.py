@@ -71,11 +71,11 @@ def _calibrated(n, d, seed):
 
 def test_intervals_cover_fresh_rows_for_any_amount_of_context():
     values, fresh, columns, density, learnt = _calibrated(500, 10, 0)
-    density = soften(density, learnt.softening) if learnt.softening else density
+    softened = soften(density, learnt.softening) if learnt.softening else None
     rng = np.random.default_rng(1)
     for n_missing in (1, 3, 5, 8, 9):
         gaps = np.argsort(rng.random(fresh.shape), axis=1) < n_missing
-        filled = fill(density, columns, fresh, gaps, spread=learnt.spread, n_draws=20)
+        filled = fill(density, columns, fresh, gaps, softened=softened, spread=learnt.spread, n_draws=20)
         error = np.abs(filled.values - fresh)[gaps]
         assert (error <= NORMAL_QUANTILE * filled.spread[gaps]).mean() == pytest.approx(0.8, abs=0.06)
         drawn = (filled.draws[:, gaps] - filled.values[gaps]).std()

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from treemend.mender.columns import Columns, column_moments
 from treemend.mender.density import Density
 from treemend.mender.filling import AnyDensity, fill, soften
-from treemend.mender.spread import Spread, cut_gaps, learn_spread
+from treemend.mender.spread import Spread, cut_gaps, is_stretch, learn_spread
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -20,16 +20,18 @@ CELLS_CUT = 64_000
 FEWEST_CUT = 400
 MOST_CUT = 1_500
 MOST_CELLS_CUT = 4_000_000
-# Correlations reduced by this share are tried where there are at most so many rows for each column, and taken where
-# they err less by this share. `python -m experiments.filling` measures it: sonar (138 rows, 60 columns) needs it.
-SOFTENING = 0.2
+# Correlations reduced by this share are tried for stretches where there are at most so many rows for each column, and
+# taken where stretches of usual sizes err less by this share. `python -m experiments.filling` measures it: sonar (138
+# rows, 60 columns) needs it.
+SOFTENING = 0.3
 MOST_ROWS_PER_COLUMN = 10
-LEAST_GAIN = 0.005
+LEAST_GAIN = 0.02
+USUAL_SIZES = (0.08, 0.6)
 
 
 @dataclass(frozen=True)
 class FillCalibration:
-    """Share by which correlations are reduced where gaps are filled (see `soften`), and the calibrated spread."""
+    """Share by which correlations are reduced where stretches are filled (see `soften`), and the calibrated spread."""
 
     softening: float
     spread: Spread
@@ -60,19 +62,23 @@ def calibrate_filling(
     gaps[:, order] = cut_gaps(rng, n_cut, d)
     true, fold = values[chosen], fold[chosen]
 
-    def try_densities(densities: Sequence[AnyDensity]) -> tuple[Floats, Floats]:
+    def fill_gaps(softening: float) -> tuple[Floats, Floats]:
         filled, spread = np.empty_like(true), np.empty_like(true)
         for number, (own_columns, density) in enumerate(zip(columns, densities, strict=True)):
             own = fold == number
-            found = fill(density, own_columns, true[own], gaps[own])
+            softened = soften(density, softening) if softening and isinstance(density, Density) else None
+            found = fill(density, own_columns, true[own], gaps[own], softened=softened)
             filled[own], spread[own] = found.values, found.spread
         return filled, spread
 
-    softening, (filled, spread) = 0.0, try_densities(densities)
-    if n <= MOST_ROWS_PER_COLUMN * d and all(isinstance(density, Density) for density in densities):
-        softer = try_densities([soften(density, SOFTENING) for density in densities if isinstance(density, Density)])
+    softening, (filled, spread) = 0.0, fill_gaps(0.0)
+    size = gaps.mean(axis=1)
+    usual = is_stretch(gaps[:, order]) & (size > USUAL_SIZES[0]) & (size < USUAL_SIZES[1])
+    if usual.any() and n <= MOST_ROWS_PER_COLUMN * d and isinstance(densities[0], Density):
+        softer = fill_gaps(SOFTENING)
+        judged = gaps & usual[:, None]
         scale = column_moments(values)[1]
-        if _mean_error(true, softer[0], gaps, scale) < (1 - LEAST_GAIN) * _mean_error(true, filled, gaps, scale):
+        if _mean_error(true, softer[0], judged, scale) < (1 - LEAST_GAIN) * _mean_error(true, filled, judged, scale):
             softening, (filled, spread) = SOFTENING, softer
     return FillCalibration(softening, learn_spread(values, true, filled, spread, gaps, order))
 

@@ -7,7 +7,7 @@ draws have closed forms. Each row is filled by itself in a fixed order of operat
 import hashlib
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from treemend.mender.conditional import COVARIANCE, VARIANCES, condition, factor
 from treemend.mender.density import TAIL, Density, density_constants, make_density
 from treemend.mender.low_rank import LowRankDensity, fill_row
 from treemend.mender.moments import expect_incomplete
-from treemend.mender.spread import Spread
+from treemend.mender.spread import Spread, is_stretch
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -49,8 +49,7 @@ class Filled:
     draws: Floats
 
 
-@dataclass(frozen=True)
-class Conditional:
+class Conditional(NamedTuple):
     """Law of the gaps given the rest, in coordinates and layout order; 0 outside of gaps.
 
     Attributes
@@ -73,6 +72,7 @@ def fill(
     values: Floats,
     gaps: Booleans | None = None,
     *,
+    softened: Density | None = None,
     spread: Spread | None = None,
     imputation: Imputation = "mean",
     n_draws: int = 0,
@@ -89,6 +89,8 @@ def fill(
         User's units and column order; NaN where missing.
     gaps : (n, d) bool, optional
         Cells to be replaced, beside the missing ones. What stands there is not used.
+    softened : Density, optional
+        `soften` of the density, for rows whose gaps are a stretch rather than scattered cells.
     spread : Spread, optional
         Calibration of the standard deviations and of the draws.
     imputation : {"mean", "mode", "draw"}
@@ -99,13 +101,17 @@ def fill(
     """
     missing: Booleans = np.isnan(values)
     gaps = missing if gaps is None else np.asarray(gaps | missing)
-    known = np.where(gaps, np.nan, values)
-    law = conditional(density, columns.to_rows(known)[0], max(n_draws, int(imputation == "draw")), seed)
-    one, many = (1.0, 1.0) if spread is None else spread.factors(gaps[:, columns.order])
+    rows, in_layout = columns.to_rows(np.where(gaps, np.nan, values))[0], gaps[:, columns.order]
+    n_drawn = max(n_draws, int(imputation == "draw"))
+    law = conditional(density, rows, n_drawn, seed)
+    if softened is not None:
+        soft, stretch = conditional(softened, rows, n_drawn, seed), is_stretch(in_layout)[:, None]
+        law = Conditional(*(np.where(stretch, its, mine) for mine, its in zip(law, soft, strict=True)))
+    one, many = (1.0, 1.0) if spread is None else spread.factors(in_layout)
     drawn = law.mean + many * (law.draws - law.mean)
 
-    def put_back(rows: Floats, *, feasible: bool) -> Floats:
-        return np.where(gaps, columns.to_values(rows, feasible=feasible), values)
+    def put_back(found: Floats, *, feasible: bool) -> Floats:
+        return np.where(gaps, columns.to_values(found, feasible=feasible), values)
 
     chosen = {"mean": law.mean, "mode": law.mode, "draw": drawn[0] if len(drawn) else law.mean}[imputation]
     deviation = np.zeros(values.shape)
@@ -113,8 +119,8 @@ def fill(
     if spread is not None:
         deviation = np.where(np.all(gaps, axis=1, keepdims=True), spread.empty, deviation)
     draws = np.empty((n_draws, *values.shape))
-    for draw, rows in zip(draws, drawn, strict=False):
-        draw[:] = put_back(rows, feasible=True)
+    for draw, found in zip(draws, drawn, strict=False):
+        draw[:] = put_back(found, feasible=True)
     return Filled(put_back(chosen, feasible=imputation != "mean"), deviation, draws)
 
 

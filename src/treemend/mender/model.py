@@ -63,13 +63,15 @@ class MenderModel:
         """The coordinates in which gaps are filled."""
         return self.detector.columns if self.wide is None else self.wide.columns
 
-    @cached_property
+    @property
     def fill_density(self) -> Density | LowRankDensity:
         """The density that fills gaps."""
-        density = self.detector.density
-        if self.wide is not None:
-            return self.wide.density
-        return soften(density, self.filling.softening) if self.filling.softening else density
+        return self.detector.density if self.wide is None else self.wide.density
+
+    @cached_property
+    def softened(self) -> Density | None:
+        """The density that fills stretches, where that is another one."""
+        return soften(self.detector.density, self.filling.softening) if self.filling.softening else None
 
     def to_cells(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return what the detector judges: the values themselves, or means of blocks."""

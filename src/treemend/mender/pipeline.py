@@ -226,6 +226,7 @@ def mend_rows(
             model.fill_columns,
             values[chunk],
             gaps[chunk],
+            softened=model.softened,
             spread=model.filling.spread,
             imputation=imputation,
             n_draws=n_draws,
