@@ -4,12 +4,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.mender.test_density import naive_log_density, random_density, two_clusters
 
-from treemend.mender.columns import learn_columns
-from treemend.mender.density import TAIL, Density, Shape, learn_density, make_density
+from treemend.mender.columns import Columns, learn_columns
+from treemend.mender.density import TAIL, Density, Shape, density_constants, learn_density, make_density
 from treemend.mender.filling import conditional, fill, soften
-from treemend.mender.spread import GRID, Spread
-
-FLAT = np.full(50, 1e6)
+from treemend.mender.moments import expect_incomplete
+from treemend.mender.spread import GRID, NORMAL_QUANTILE, Spread
 
 
 def naive_conditional(density, row):
@@ -48,14 +47,26 @@ def test_conditional_moments_are_those_found_by_solving(n_components, d, seed, d
     gap = np.array(data.draw(st.lists(st.booleans(), min_size=d, max_size=d)))
     gap[data.draw(st.integers(0, d - 1))] = True
     row[gap] = np.nan
-    law = conditional(density, FLAT[:d], row[None])
+    law = conditional(density, row[None])
     mean, covariance, mode = naive_conditional(density, row)
-    assert law.centre[0, gap] == pytest.approx(mean, abs=1e-4)
-    assert law.deviation[0, gap] == pytest.approx(np.sqrt(np.diag(covariance)), rel=1e-4, abs=1e-4)
+    assert law.mean[0, gap] == pytest.approx(mean, abs=1e-4)
+    assert law.variance[0, gap] == pytest.approx(np.diag(covariance), rel=1e-4, abs=1e-4)
     assert law.mode[0, gap] == pytest.approx(mode, abs=1e-9)
-    # With a flat warp the mean in the user's units is that of the coordinate.
-    assert 1e6 * law.mean[0, gap] == pytest.approx(mean, abs=1e-4)
-    assert (law.centre[0, ~gap] == 0).all()
+    assert (law.mean[0, ~gap] == 0).all()
+
+
+def test_unlikely_components_are_passed_over_unless_all_are():
+    density = random_density(3, 5, 0)
+    rows = np.random.default_rng(0).normal(size=(3, 5))
+    rows[:, 2] = np.nan
+    parts = density.centre, density.covariance, density.precision, density.log_weight, density.log_det
+    level, form = np.zeros((3, 3)), np.empty((3, 3))
+    expect_incomplete(rows, *parts, density_constants(5), TAIL, level, form)
+    some = np.array([[0.0, -np.inf, 0.0], [-np.inf] * 3, [0.0] * 3])
+    expect_incomplete(rows, *parts, density_constants(5), TAIL, some, form)
+    assert some[0, 1] == -np.inf
+    some[0, 1] = level[0, 1]
+    assert np.array_equal(some, level)
 
 
 @pytest.mark.parametrize("n_missing", [1, 3, 5, 6])
@@ -63,7 +74,7 @@ def test_draws_have_the_conditional_moments(n_missing):
     density = random_density(2, 6, 3)
     row = np.random.default_rng(1).normal(size=6)
     row[:n_missing] = np.nan
-    draws = conditional(density, FLAT[:6], row[None], 40_000, 0).draws[:, 0, :n_missing]
+    draws = conditional(density, row[None], 40_000, 0).draws[:, 0, :n_missing]
     mean, covariance, _ = naive_conditional(density, row)
     assert draws.mean(axis=0) == pytest.approx(mean, abs=0.06 * np.sqrt(np.diag(covariance)).max())
     assert np.cov(draws.T).reshape(n_missing, n_missing) == pytest.approx(
@@ -71,15 +82,15 @@ def test_draws_have_the_conditional_moments(n_missing):
     )
 
 
-def test_the_mean_through_the_warp_is_the_mean_of_values():
-    """Against draws; their tails are a little heavier than the normal law that the kernel takes through the warp."""
+def test_a_fill_is_the_middle_of_the_values_that_may_have_stood_there():
     density = make_density(np.array([[0.2, -0.1]]), np.array([[[0.01, 0.004], [0.004, 0.02]]]), np.zeros(1))
-    scale = np.array([0.3, 0.2])
-    row = np.array([[np.nan, 0.1]])
-    law = conditional(density, scale, row, 100_000, 0)
-    values = np.sinh(law.draws[:, 0, 0] / scale[0])
-    assert law.mean[0, 0] == pytest.approx(values.mean(), abs=0.01)
-    assert np.sqrt(law.variance[0, 0]) == pytest.approx(values.std(), rel=0.12)
+    far, scale = np.full(2, 1e9), np.array([0.3, 0.2])
+    columns = Columns(np.arange(2), np.zeros(2), np.ones(2), np.zeros(2), scale, -far, far, np.zeros(2, bool))
+    filled = fill(density, columns, np.array([[np.nan, 0.1]]), n_draws=100_000)
+    draws = filled.draws[:, 0, 0]
+    assert filled.values[0, 0] == pytest.approx(np.median(draws), abs=0.003)
+    half = np.diff(np.quantile(draws, [0.1, 0.9]))[0] / 2
+    assert filled.spread[0, 0] == pytest.approx(half / NORMAL_QUANTILE, rel=0.1)
 
 
 def _fitted(n=400, d=7, seed=0):
@@ -143,19 +154,16 @@ def test_complete_rows_come_back_as_they_are():
     assert not filled.spread.any()
 
 
-def test_lattice_columns_are_filled_on_their_lattice_when_asked():
+def test_modes_and_draws_of_whole_numbers_are_whole():
     rng = np.random.default_rng(0)
     level = rng.poisson(5, 300)
     values = np.column_stack([level + rng.poisson(1, 300), level, rng.normal(level)]).astype(float)
     columns = learn_columns(values, np.arange(3))
     density = learn_density(columns.to_rows(values)[0], Shape(1, 0.01), 0)
-    gaps = np.zeros(values.shape, bool)
-    gaps[:, 0] = True
-    exact = fill(density, columns, values, gaps)
-    rounded = fill(density, columns, values, gaps, on_lattice=True)
-    assert columns.off_lattice(exact.values)[:, 0].any()
-    assert not columns.off_lattice(rounded.values)[:, 0].any()
-    assert np.abs(rounded.values - exact.values).max() <= 0.5
+    filled = {how: fill(density, columns, values, values > 3, imputation=how) for how in ("mean", "mode", "draw")}
+    whole = {how: np.array_equal(found.values[:, :2], found.values[:, :2].round()) for how, found in filled.items()}
+    assert whole == {"mean": False, "mode": True, "draw": True}
+    assert not np.array_equal(filled["mode"].values, filled["mode"].values.round())
 
 
 def test_the_mode_lies_in_a_cluster_where_the_mean_does_not():
@@ -163,11 +171,20 @@ def test_the_mode_lies_in_a_cluster_where_the_mean_does_not():
     side = rng.choice([-1.0, 1.0], 400)
     values = np.column_stack([rng.normal(size=400), side + 0.05 * rng.normal(size=400)])
     columns = learn_columns(values, np.arange(2))
-    density = learn_density(columns.to_rows(values)[0], Shape(2, 0.001, 0.25), 0)
+    density = learn_density(columns.to_rows(values)[0], Shape(2, 0.001), 0)
     gaps = np.tile([False, True], (400, 1))
     mean, mode = (fill(density, columns, values, gaps, imputation=how).values[:, 1] for how in ("mean", "mode"))
     assert np.abs(mean).max() < 0.8
     assert np.abs(np.abs(mode) - 1).max() < 0.2
+
+
+def test_softened_correlations_say_less():
+    values, columns, density = _fitted(40, 9)
+    rows = columns.to_rows(values)[0]
+    rows[:, 2:6] = np.nan
+    plain, none = (conditional(soften(density, share), rows) for share in (0.0, 1.0))
+    assert np.array_equal(plain.mean, conditional(density, rows).mean)
+    assert (none.variance >= plain.variance - 1e-12)[:, 2:6].mean() > 0.9
 
 
 def test_softened_correlations_serve_stretches_only():

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from treemend.exceptions import ModelFileError, ParameterError
-from treemend.mender.layout import Layout, correlated_order, neighbors_belong_together, resolve_layout
+from treemend.mender.layout import Layout, resolve_layout
 
 ROWS = np.random.default_rng(0).normal(size=(200, 24)).cumsum(axis=1)
 
@@ -29,16 +29,21 @@ def test_shuffled_columns_are_put_side_by_side(seed):
 
 def test_shuffling_is_noticed():
     rng = np.random.default_rng(2)
-    noticed = [not neighbors_belong_together(ROWS[:, rng.permutation(24)]) for _ in range(20)]
-    assert np.mean(noticed) > 0.9
+    orders = [resolve_layout("auto", ROWS[:, rng.permutation(24)]).order for _ in range(20)]
+    assert np.mean([not np.array_equal(order, np.arange(24)) for order in orders]) > 0.9
 
 
 def test_missing_values_and_constant_columns_do_not_matter():
     rows = ROWS.copy()
     rows[np.random.default_rng(3).random(rows.shape) < 0.2] = np.nan
     rows[:, 5] = 7.0
-    assert neighbors_belong_together(rows)
-    assert sorted(correlated_order(rows)) == list(range(24))
+    assert np.array_equal(resolve_layout("auto", rows).order, np.arange(24))
+    assert sorted(resolve_layout("correlated", rows).order) == list(range(24))
+
+
+def test_correlated_columns_are_neighbours():
+    a, b = np.random.default_rng(0).normal(size=(2, 100, 1))
+    assert resolve_layout("correlated", np.hstack([a, b, -a, b + 0.1 * a])).order.tolist() == [0, 2, 3, 1]
 
 
 def test_grids_and_groups():

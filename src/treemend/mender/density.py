@@ -313,7 +313,7 @@ def _patterns(rows: Floats) -> Iterator[tuple[Booleans, Integers]]:
 
 
 def _density(moments: Moments, shape: Shape) -> Density:
-    covariance = moments.shrunk(shape.shrinkage, PRIOR_ROWS, 1.0)
+    covariance = moments.shrunk(shape.shrinkage, PRIOR_ROWS)
     return make_density(moments.centre, covariance, np.log(moments.count / moments.count.sum()))
 
 

@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom, norm
 
+from treemend.mender.columns import column_quantiles
+
 __all__ = ["DriftReference", "DriftTest", "learn_drift_reference"]
 
 Floats = NDArray[np.float64]
@@ -52,10 +54,7 @@ class DriftReference:
 
 def learn_drift_reference(values: Floats) -> DriftReference:
     """Learn the quantiles of each column; NaN are ignored."""
-    known = values.copy()
-    known[:, np.isnan(values).all(axis=0)] = 0.0
-    quantiles = np.nanquantile(known, np.linspace(0, 1, N_QUANTILES), axis=0)
-    return DriftReference(np.ascontiguousarray(quantiles), len(values))
+    return DriftReference(column_quantiles(values, np.linspace(0, 1, N_QUANTILES)), len(values))
 
 
 class DriftTest:
@@ -69,6 +68,7 @@ class DriftTest:
     def __init__(self, reference: DriftReference) -> None:
         n_features = reference.quantiles.shape[1]
         self._reference = reference
+        self._usual_distance = _usual_distance(reference.quantiles)
         self._count = np.zeros(n_features)
         self._rank = np.zeros(n_features)
         self._distance = np.zeros(n_features)
@@ -114,26 +114,25 @@ class DriftTest:
     def _uncovered(self, names: Sequence[str]) -> tuple[str, str, str]:
         return self._shifted(names), self._rescaled(names), self._odd()
 
-    def _deviation(self, variance: float) -> Floats:
-        """Return the standard deviation of a mean over the accumulated and the reference rows."""
-        return np.asarray(np.sqrt(variance * (1 / np.maximum(self._count, 1) + 1 / self._reference.n_rows)))
-
-    def _level(self) -> float:
-        return float(norm.isf(LEVEL / (2 * len(self._count))))
+    def _means(self, total: Floats, usual: Floats | float, variance: float) -> tuple[Floats, NDArray[np.bool_]]:
+        """Return means over the rows, and where they surely differ from the usual ones."""
+        count = np.maximum(self._count, 1)
+        mean = total / count
+        deviation = np.sqrt(variance * (1 / count + 1 / self._reference.n_rows))
+        sure = np.abs(mean - usual) > norm.isf(LEVEL / (2 * len(count))) * deviation
+        return mean, sure & (self._count >= FEWEST_ROWS)
 
     def _shifted(self, names: Sequence[str]) -> str:
-        mean = self._rank / np.maximum(self._count, 1)
+        mean, sure = self._means(self._rank, 0.5, 1 / 12)
         shift = np.sqrt(2) * norm.ppf(np.clip(mean, 1e-6, 1 - 1e-6))
-        sure = np.abs(mean - 0.5) > self._level() * self._deviation(1 / 12)
-        found = np.flatnonzero(sure & (np.abs(shift) > LEAST_SHIFT) & (self._count >= FEWEST_ROWS))
+        found = np.flatnonzero(sure & (np.abs(shift) > LEAST_SHIFT))
         return _told(found, names, lambda column: f"by {shift[column]:+.1f} standard deviations", "have moved")
 
     def _rescaled(self, names: Sequence[str]) -> str:
         # The mean distance of a normal column stretched by a factor is arctan(factor) / pi.
-        mean = self._distance / np.maximum(self._count, 1)
-        usual = _usual_distance(self._reference.quantiles)
-        sure = np.abs(mean - usual) > self._level() * self._deviation(1 / 48)
-        found = np.flatnonzero(sure & (np.abs(mean - usual) > LEAST_RESCALING) & (self._count >= FEWEST_ROWS))
+        usual = self._usual_distance
+        mean, sure = self._means(self._distance, usual, 1 / 48)
+        found = np.flatnonzero(sure & (np.abs(mean - usual) > LEAST_RESCALING))
         factor = np.tan(np.pi * np.clip(mean - usual + 0.25, 0.01, 0.49))
         return _told(found, names, lambda column: f"by a factor of about {factor[column]:.1f}", "vary more or less")
 
@@ -152,12 +151,12 @@ class DriftTest:
 
 def _usual_distance(quantiles: Floats) -> Floats:
     """Return the mean distance of the reference's own ranks from the middle: 1/4, less where values repeat."""
-    usual = np.empty(quantiles.shape[1])
-    for column in range(quantiles.shape[1]):
-        line = quantiles[:, column]
-        below = np.searchsorted(line, line, side="left") + np.searchsorted(line, line, side="right")
-        usual[column] = np.abs(below / (2 * len(line)) - 0.5).mean()
-    return usual
+    n = len(quantiles)
+    number = np.arange(n)[:, None]
+    new = np.diff(quantiles, axis=0, prepend=-np.inf) > 0
+    first = np.maximum.accumulate(np.where(new, number, 0))
+    following = np.minimum.accumulate(np.where(np.roll(new, -1, axis=0), number + 1, n)[::-1])[::-1]
+    return np.asarray(np.abs((first + following) / (2 * n) - 0.5).mean(axis=0))
 
 
 def _told(found: NDArray[np.int64], names: Sequence[str], amount: Callable[[int], str], verb: str) -> str:

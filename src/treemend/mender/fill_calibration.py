@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from treemend.mender.columns import Columns
+from treemend.mender.columns import Columns, column_moments
 from treemend.mender.density import Density
-from treemend.mender.filling import SCATTERED, AnyDensity, fill, soften
-from treemend.mender.spread import Spread, column_deviations, cut_gaps, describe_gaps, learn_spread
+from treemend.mender.filling import AnyDensity, fill, soften
+from treemend.mender.spread import Spread, cut_gaps, is_stretch, learn_spread
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -19,18 +19,19 @@ Booleans = NDArray[np.bool_]
 CELLS_CUT = 64_000
 FEWEST_CUT = 400
 MOST_CUT = 1_500
-# Correlations reduced by these shares are tried for stretches where rows are few, and taken where they err less by this
-# share. `python -m experiments.filling` measures it: sonar (138 rows, 60 columns) needs it.
-SOFTENINGS = (0.2, 0.45)
+MOST_CELLS_CUT = 4_000_000
+# Correlations reduced by this share are tried for stretches where there are at most so many rows for each column, and
+# taken where stretches of usual sizes err less by this share. `python -m experiments.filling` measures it: sonar (138
+# rows, 60 columns) needs it.
+SOFTENING = 0.3
+MOST_ROWS_PER_COLUMN = 10
 LEAST_GAIN = 0.02
 USUAL_SIZES = (0.08, 0.6)
-# With more rows than this for each column nothing is gained by it.
-MOST_ROWS_PER_COLUMN = 10
 
 
 @dataclass(frozen=True)
 class FillCalibration:
-    """Share by which correlations are reduced for stretches (see `soften`; 0: not), and the calibrated spread."""
+    """Share by which correlations are reduced where stretches are filled (see `soften`), and the calibrated spread."""
 
     softening: float
     spread: Spread
@@ -54,47 +55,32 @@ def calibrate_filling(
     """
     n, d = values.shape
     rng = np.random.default_rng(seed)
-    n_cut = int(np.clip(CELLS_CUT // d, FEWEST_CUT, MOST_CUT))
+    n_cut = min(int(np.clip(CELLS_CUT // d, FEWEST_CUT, MOST_CUT)), max(1, MOST_CELLS_CUT // d))
     chosen = np.concatenate([rng.permutation(n) for _ in range(-(-n_cut // n))])[:n_cut]
-    gaps = cut_gaps(rng, n_cut, d)
-    gaps[:, columns[0].order] = gaps.copy()
-    true, own = values[chosen], fold[chosen]
-    softening, (filled, deviation) = 0.0, _filled(true, gaps, own, columns, densities, None)
-    usual = np.flatnonzero(_usual_stretches(gaps[:, columns[0].order]))
-    full = [density for density in densities if isinstance(density, Density)]
-    if len(usual) and n <= MOST_ROWS_PER_COLUMN * d and len(full) == len(densities):
-        scale = column_deviations(values)
-        least = (1 - LEAST_GAIN) * _mean_error(true[usual], filled[usual], gaps[usual], scale)
-        for share in SOFTENINGS:
-            softened = [soften(density, share) for density in full]
-            tried = _filled(true, gaps, own, columns, densities, softened)
-            error = _mean_error(true[usual], tried[0][usual], gaps[usual], scale)
-            if error < least:
-                least, softening, (filled, deviation) = error, share, tried
-    return FillCalibration(softening, learn_spread(values, true, filled, deviation, gaps, columns[0].order))
+    order = columns[0].order
+    gaps = np.empty((n_cut, d), bool)
+    gaps[:, order] = cut_gaps(rng, n_cut, d)
+    true, fold = values[chosen], fold[chosen]
 
+    def fill_gaps(softening: float) -> tuple[Floats, Floats]:
+        filled, spread = np.empty_like(true), np.empty_like(true)
+        for number, (own_columns, density) in enumerate(zip(columns, densities, strict=True)):
+            own = fold == number
+            softened = soften(density, softening) if softening and isinstance(density, Density) else None
+            found = fill(density, own_columns, true[own], gaps[own], softened=softened)
+            filled[own], spread[own] = found.values, found.spread
+        return filled, spread
 
-def _usual_stretches(gaps: Booleans) -> Booleans:
-    """Rows whose gaps are stretches of a usual length."""
-    size = gaps.sum(axis=1) / gaps.shape[1]
-    return np.asarray((size > USUAL_SIZES[0]) & (size < USUAL_SIZES[1]) & (describe_gaps(gaps)[1] < SCATTERED))
-
-
-def _filled(
-    true: Floats,
-    gaps: Booleans,
-    fold: Integers,
-    columns: Sequence[Columns],
-    densities: Sequence[AnyDensity],
-    softened: Sequence[Density] | None,
-) -> tuple[Floats, Floats]:
-    filled, deviation = np.empty_like(true), np.empty_like(true)
-    for number, (own_columns, density) in enumerate(zip(columns, densities, strict=True)):
-        places = np.flatnonzero(fold == number)
-        other = None if softened is None else softened[number]
-        found = fill(density, own_columns, true[places], gaps[places], softened=other)
-        filled[places], deviation[places] = found.values, found.spread
-    return filled, deviation
+    softening, (filled, spread) = 0.0, fill_gaps(0.0)
+    size = gaps.mean(axis=1)
+    usual = is_stretch(gaps[:, order]) & (size > USUAL_SIZES[0]) & (size < USUAL_SIZES[1])
+    if usual.any() and n <= MOST_ROWS_PER_COLUMN * d and isinstance(densities[0], Density):
+        softer = fill_gaps(SOFTENING)
+        judged = gaps & usual[:, None]
+        scale = column_moments(values)[1]
+        if _mean_error(true, softer[0], judged, scale) < (1 - LEAST_GAIN) * _mean_error(true, filled, judged, scale):
+            softening, (filled, spread) = SOFTENING, softer
+    return FillCalibration(softening, learn_spread(values, true, filled, spread, gaps, order))
 
 
 def _mean_error(true: Floats, filled: Floats, gaps: Booleans, scale: Floats) -> float:

@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treemend.exceptions import ModelFileError, ParameterError
+from treemend.mender.columns import column_moments, column_widths
 
-__all__ = ["Layout", "correlated_order", "grid_shape", "neighbors_belong_together", "resolve_layout"]
+__all__ = ["Layout", "resolve_layout"]
 
 Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
 _EXPECTED = (
     "layout must be 'auto', 'sequence', 'correlated', a grid shape such as (16, 16) or (16, 16, 3), or groups of "
@@ -43,9 +45,9 @@ class Layout:
         Number of the group at each position; a run ends where the group changes.
     """
 
-    order: NDArray[np.int64]
+    order: Integers
     grid: tuple[int, int, int] | None = None
-    groups: NDArray[np.int64] | None = None
+    groups: Integers | None = None
 
     @property
     def n_features(self) -> int:
@@ -82,18 +84,16 @@ def resolve_layout(layout: object, values: Floats, names: Sequence[str] | None =
         Names of the columns, for groups given by name.
     """
     n_features = values.shape[1]
-    given = np.arange(n_features)
     if isinstance(layout, str) and layout == "sequence":
-        return Layout(given)
+        return Layout(np.arange(n_features))
     if isinstance(layout, str) and layout in {"auto", "correlated"}:
-        keep = n_features > _MOST_ORDERED or (layout == "auto" and _order_matters(values))
-        return Layout(given if keep else correlated_order(values))
-    shape = grid_shape(layout)
+        return Layout(_order_columns(values, may_keep=layout == "auto"))
+    shape = _grid_shape(layout)
     if shape is not None:
         if prod(shape) != n_features:
             shown = " x ".join(str(size) for size in (shape if shape[2] > 1 else shape[:2]))
             raise ParameterError(f"A grid of {shown} has {prod(shape)} cells, but the rows have {n_features} columns.")
-        return Layout(given, grid=shape)
+        return Layout(np.arange(n_features), grid=shape)
     groups = list(layout.values()) if isinstance(layout, dict) else layout
     if isinstance(groups, list | tuple) and groups and all(isinstance(group, list | tuple) for group in groups):
         numbered = _numbered(groups, n_features, names)
@@ -102,14 +102,8 @@ def resolve_layout(layout: object, values: Floats, names: Sequence[str] | None =
     raise ParameterError(f"{_EXPECTED}; got {layout!r}.")
 
 
-def grid_shape(layout: object) -> tuple[int, int, int] | None:
-    """Return height, width and channels if the layout is a grid.
-
-    Examples
-    --------
-    >>> grid_shape((16, 16)), grid_shape("sequence")
-    ((16, 16, 1), None)
-    """
+def _grid_shape(layout: object) -> tuple[int, int, int] | None:
+    """Return height, width and channels if the layout is a grid."""
     if not isinstance(layout, list | tuple) or len(layout) not in (2, 3):
         return None
     sizes = [int(size) for size in layout if isinstance(size, int | np.integer) and not isinstance(size, bool)]
@@ -119,59 +113,38 @@ def grid_shape(layout: object) -> tuple[int, int, int] | None:
     return height, width, channels
 
 
-def neighbors_belong_together(values: Floats) -> bool:
-    """Tell whether close columns are more alike than they are in random orders.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> walks = rng.normal(size=(100, 20)).cumsum(axis=1)
-    >>> neighbors_belong_together(walks), neighbors_belong_together(walks[:, rng.permutation(20)])
-    (True, False)
-    """
+def _order_columns(values: Floats, *, may_keep: bool) -> Integers:
+    """Order columns by correlation; the given order may be kept if it means something, or no other is better."""
     n_features = values.shape[1]
-    if n_features <= 3:
-        return True
+    given = np.arange(n_features)
+    if n_features > _MOST_ORDERED or n_features <= 2:
+        return given
     strength = _strength(values)
-    rng = np.random.default_rng(0)
-    orders = np.array([rng.permutation(n_features) for _ in range(_RANDOM_ORDERS)])
-    random = _closeness(strength, orders)
-    given = _closeness(strength, np.arange(n_features)[None])[0]
-    return bool(given > random.mean() + _SURELY_ORDERED * random.std())
-
-
-def _order_matters(values: Floats) -> bool:
-    """Tell whether the given order should be kept: it means something, or no other would be better."""
-    if neighbors_belong_together(values):
-        return True
-    strength, order = _strength(values), correlated_order(values)
+    if may_keep and (n_features == 3 or _neighbors_belong_together(strength)):
+        return given
+    order = _correlated_order(strength)
     gain = np.diagonal(strength[np.ix_(order, order)], 1).mean() - np.diagonal(strength, 1).mean()
-    return bool(gain < _LEAST_GAIN)
+    return given if may_keep and gain < _LEAST_GAIN else order
 
 
-def _closeness(strength: Floats, orders: NDArray[np.int64]) -> Floats:
-    """Return the mean strength between columns a few positions apart, near ones counting more, for each order."""
-    lags = range(1, 1 + min(_FARTHEST_NEIGHBOR, strength.shape[0] // 2))
-    return np.asarray(sum(strength[orders[:, :-lag], orders[:, lag:]].mean(axis=1) / lag for lag in lags))
+def _neighbors_belong_together(strength: Floats) -> bool:
+    """Tell whether close columns are more alike than they are in random orders."""
+    n_features = len(strength)
+    rng = np.random.default_rng(0)
+    orders = np.array([np.arange(n_features), *(rng.permutation(n_features) for _ in range(_RANDOM_ORDERS))])
+    # The mean strength between columns a few positions apart, near ones counting more.
+    lags = range(1, 1 + min(_FARTHEST_NEIGHBOR, n_features // 2))
+    closeness = sum(strength[orders[:, :-lag], orders[:, lag:]].mean(axis=1) / lag for lag in lags)
+    given, *random = np.asarray(closeness)
+    return bool(given > np.mean(random) + _SURELY_ORDERED * np.std(random))
 
 
-def correlated_order(values: Floats) -> NDArray[np.int64]:
-    """Order columns by optimal leaf ordering of the strengths of their correlations; constant columns go with no other.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> a, b = rng.normal(size=(2, 100, 1))
-    >>> correlated_order(np.hstack([a, b, -a, b + 0.1 * a])).tolist()
-    [0, 2, 3, 1]
-    """
-    n_features = values.shape[1]
-    if n_features <= 2:
-        return np.arange(n_features)
+def _correlated_order(strength: Floats) -> Integers:
+    """Order columns by optimal leaf ordering of the strengths of their correlations."""
     from scipy.cluster.hierarchy import leaves_list, linkage, optimal_leaf_ordering
     from scipy.spatial.distance import squareform
 
-    distance = 1 - _strength(values)
+    distance = 1 - strength
     np.fill_diagonal(distance, 0)
     condensed = squareform(distance, checks=False)
     joined = optimal_leaf_ordering(linkage(condensed, method="average"), condensed)
@@ -179,13 +152,13 @@ def correlated_order(values: Floats) -> NDArray[np.int64]:
 
 
 def _strength(values: Floats) -> Floats:
-    """Return the absolute correlations; missing values count as the mean of their column."""
-    low, high = np.nanmin(values, axis=0), np.nanmax(values, axis=0)
-    scaled = (values - low) / np.where(high > low, high - low, 1.0)
-    scaled = scaled - np.nanmean(scaled, axis=0)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        correlation = np.corrcoef(np.nan_to_num(scaled), rowvar=False)
-    return np.asarray(np.clip(np.abs(np.nan_to_num(correlation)), 0, 1))
+    """Return absolute correlations, 0 of constant columns; missing values count as the mean of their column."""
+    width = column_widths(values)
+    scaled = values / np.where(width > 0, width, 1.0)
+    away = np.nan_to_num(scaled - column_moments(scaled)[0])
+    deviation = column_moments(away)[1]
+    away /= np.where(deviation > 0, deviation, np.inf)
+    return np.asarray(np.minimum(np.abs(away.T @ away) / len(values), 1.0))
 
 
 def _numbered(groups: Sequence[Sequence[object]], n_features: int, names: Sequence[str] | None) -> list[list[int]]:

@@ -88,7 +88,7 @@ class MenderModel:
         sizes = {"columns": self.n_features, "d": detector.layout.n_features, "levels": N_QUANTILES}
         sizes.update(kinds=5, two=2, grid=len(GRID))
         check_shapes(self.drift, sizes, quantiles="levels columns")
-        columns = dict.fromkeys(("order", "offset", "width", "centre", "scale", "low", "high", "step"))
+        columns = dict.fromkeys(("order", "offset", "width", "centre", "scale", "low", "high", "whole"))
         check_shapes(detector.columns, sizes, **dict.fromkeys(columns, "d"))
         check_shapes(detector.density, sizes, centre="k d", covariance="k d d", precision="k d d")
         check_shapes(detector.density, sizes, log_weight="k", log_det="k")
@@ -106,6 +106,6 @@ class MenderModel:
         blocks = self.wide.blocks
         check_shapes(blocks, sizes, block="columns", offset="columns", width="columns")
         check_shapes(self.wide.columns, sizes, **dict.fromkeys(columns, "columns"))
-        check_shapes(self.wide.density, sizes, centre="c columns", factor="columns r", noise="columns", log_weight="c")
+        check_shapes(self.wide.density, sizes, centre="columns", factor="columns r", noise="columns")
         if blocks.block.min() < 0 or blocks.block.max() >= sizes["d"]:
             raise ModelFileError("Columns are in blocks that are not there.")

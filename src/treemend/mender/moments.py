@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treemend.mender.compiled import kernel
-from treemend.mender.conditional import condition, gap_covariance, reduce_gaps, split_cells
+from treemend.mender.conditional import COVARIANCE, NOTHING, condition, split_cells
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -30,7 +30,7 @@ class Moments:
     scatter: Floats
     pooled: Floats
 
-    def shrunk(self, shrinkage: float, prior_rows: float, scale: float) -> Floats:
+    def shrunk(self, shrinkage: float, prior_rows: float) -> Floats:
         """Return covariances shrunk towards the pooled one, and that towards its diagonal.
 
         Parameters
@@ -39,8 +39,6 @@ class Moments:
             Share of the diagonal.
         prior_rows : float
             How many rows of a component the pooled covariance counts for, relative to the number of columns.
-        scale : float
-            Factor of the covariances.
         """
         d = len(self.pooled)
         prior = prior_rows * d
@@ -48,7 +46,7 @@ class Moments:
         covariance /= np.maximum(self.count - 1 + prior, 1e-9)[:, None, None]
         diagonal = np.arange(d)
         covariance[:, diagonal, diagonal] += shrinkage * np.diag(self.pooled) + RESOLUTION**2
-        return np.asarray(scale * covariance)
+        return np.asarray(covariance)
 
 
 def clusters(rows: Floats, n_clusters: int, seed: int) -> Integers:
@@ -94,31 +92,19 @@ def expect_incomplete(
 ) -> None:
     """Write each component's log density (n x K) and quadratic form of the observed cells of each row.
 
-    A component whose level is minus infinity on entry is passed over.
+    A component whose level is minus infinity on entry is passed over, unless all are: the likely ones may be gone.
     """
     d = rows.shape[1]
-    seen, gaps = np.empty(d, np.int64), np.empty(d, np.int64)
-    factor = np.empty((d, d))
-    solved, column, expected = np.empty(d), np.empty(d), np.empty(d)
+    places, expected, matrix = np.empty(d, np.int64), np.empty(d), np.empty((d, d))
     for i in range(len(rows)):
-        n = split_cells(rows[i], seen, gaps)
+        n = split_cells(rows[i], places)
+        none_is_likely = level[i].max() == -math.inf
         for k in range(len(centre)):
-            if level[i, k] == -math.inf:
+            if level[i, k] == -math.inf and not none_is_likely:
                 form[i, k] = 0.0
                 continue
             q, half = condition(
-                rows[i],
-                centre[k],
-                covariance[k],
-                precision[k],
-                log_det[k],
-                seen,
-                n,
-                gaps,
-                factor,
-                solved,
-                column,
-                expected,
+                rows[i], centre[k], covariance[k], precision[k], log_det[k], places, n, NOTHING, expected, matrix
             )
             form[i, k] = q
             level[i, k] = log_weight[k] + constants[n] + half - 0.5 * (tail + n) * math.log1p(q / tail)
@@ -138,44 +124,25 @@ def add_incomplete(
 ) -> None:
     """Add rows to the sums: expected deviations times ``weight``, conditional covariances times ``share``."""
     d = rows.shape[1]
-    seen, gaps = np.empty(d, np.int64), np.empty(d, np.int64)
-    factor, reduced, found = np.empty((d, d)), np.empty((d, d)), np.empty((d, d))
-    solved, column, expected, away = np.empty(d), np.empty(d), np.empty(d), np.empty(d)
+    places, matrix = np.empty(d, np.int64), np.empty((d, d))
+    expected, away = np.empty(d), np.empty(d)
     for i in range(len(rows)):
-        n = split_cells(rows[i], seen, gaps)
-        m = d - n
+        n = split_cells(rows[i], places)
         for k in range(len(centre)):
             if share[i, k] < least_share:
                 continue
-            condition(
-                rows[i],
-                centre[k],
-                covariance[k],
-                precision[k],
-                0.0,
-                seen,
-                n,
-                gaps,
-                factor,
-                solved,
-                column,
-                expected,
-            )
-            for a in range(n):
-                away[seen[a]] = rows[i, seen[a]] - centre[k, seen[a]]
-            for a in range(m):
-                away[gaps[a]] = expected[a]
-            w = weight[i, k]
+            condition(rows[i], centre[k], covariance[k], precision[k], 0.0, places, n, COVARIANCE, expected, matrix)
             for a in range(d):
-                first[k, a] += w * away[a]
-                f = w * away[a]
+                j = places[a]
+                away[j] = rows[i, j] - centre[k, j] if a < n else expected[a - n]
+            for a in range(d):
+                f = weight[i, k] * away[a]
+                first[k, a] += f
                 for b in range(d):
                     second[k, a, b] += f * away[b]
-            reduce_gaps(covariance[k], seen, n, gaps, m, factor, reduced)
-            gap_covariance(covariance[k], n, gaps, m, reduced, found)
-            w = share[i, k]
-            for a in range(m):
-                second[k, gaps[a], gaps[a]] += w * found[a, a]
-                for b in range(a):
-                    second[k, gaps[a], gaps[b]] += w * found[a, b]
-                    second[k, gaps[b], gaps[a]] += w * found[a, b]
+            for a in range(d - n):
+                for b in range(a + 1):
+                    f = share[i, k] * matrix[a, b]
+                    second[k, places[n + a], places[n + b]] += f
+                    if b < a:
+                        second[k, places[n + b], places[n + a]] += f

@@ -4,10 +4,13 @@ The conditional deviation of the density is multiplied by a factor that depends 
 on how scattered the gaps are, and on the column. It is learnt on gaps cut out of rows left out of the fold densities.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from treemend.mender.columns import column_moments, column_quantiles
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -23,6 +26,8 @@ COLUMN_PRIOR = 40.0
 # Several quantiles instead of the one asked for: errors of a column with one frequent value (zero) are nearly all
 # equal, and such columns must not cross the limit all at once.
 COLUMN_QUANTILES = (0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
+# More gaps of one row tell little: they err alike.
+MOST_GAPS_OF_A_ROW = 256
 # Rare far errors may widen draws by this factor beyond what covers as asked.
 MOST_WIDENED = 2.0
 # The spread of an empty row stays within these multiples of the column's standard deviation.
@@ -71,6 +76,11 @@ def describe_gaps(gaps: Booleans) -> tuple[Floats, Floats]:
     return np.log((m + 0.05 * d) / (d - m + 0.5)), np.clip(scattered, 0.0, 1.0)
 
 
+def is_stretch(gaps: Booleans) -> Booleans:
+    """Tell which rows have gaps that are less scattered than by chance, by half."""
+    return np.asarray(describe_gaps(gaps)[1] < 0.5)
+
+
 def cut_gaps(rng: np.random.Generator, n: int, d: int) -> Booleans:
     """Return gaps of one cell to all but one, sizes even in the log odds; every other row scattered."""
     # Beyond the ends: a fifth of the rows at each, where the law changes most and nothing lies on the other side.
@@ -105,83 +115,58 @@ def learn_spread(
     judged = (gaps & ~np.isnan(values))[:, order]
     error = np.where(judged, np.abs(filled - values)[:, order], np.nan)
     deviation = np.where(judged, np.maximum(spread[:, order], 1e-300), np.nan)
-    ratio = error / deviation
     place, scattered = describe_gaps(gaps[:, order])
     column = np.ones(values.shape[1])
-    factor = _factors(ratio, place, scattered)
+    factor = _covering(error / deviation, place, scattered)
     for _ in range(2):
         common = Spread(factor, factor, np.ones(len(column)), column).factors(gaps[:, order])[0]
-        column = _column_factors(ratio / common)
-        factor = _factors(ratio / column, place, scattered)
-    width = column_deviations(reference)[order]
-    width[width == 0] = np.inf
-    draw_factor = _draw_factors(error / width, deviation * column / width, place, scattered)
-    return Spread(factor, np.minimum(draw_factor, MOST_WIDENED * factor), column, _empty(reference))
+        column = _column_factors(error / (deviation * common))
+        factor = _covering(error / (deviation * column), place, scattered)
+    mean, width = column_moments(reference)
+    empty = column_quantiles(np.abs(reference - mean), (COVERAGE,))[0] / NORMAL_QUANTILE
+    scale = np.where(width > 0, width, np.inf)[order]
+    cells = np.maximum(judged.sum(axis=1), 1)
+    above = np.nansum((error / scale) ** 2, axis=1) / cells
+    below = np.nansum((deviation * column / scale) ** 2, axis=1) / cells
+    draw_factor = _on_grid(place, scattered, lambda near: np.sqrt(near @ above / max(near @ below, 1e-300)))
+    return Spread(
+        factor,
+        np.minimum(draw_factor, MOST_WIDENED * factor),
+        column,
+        np.clip(empty, EMPTY_RANGE[0] * width, EMPTY_RANGE[1] * width),
+    )
 
 
-def _factors(ratio: Floats, place: Floats, scattered: Floats) -> Floats:
-    """Quantile of the errors near each place of the grid, for stretches and scattered gaps."""
-    found = np.ones((2, len(GRID)))
-    row, cell = np.nonzero(~np.isnan(ratio))
-    error = ratio[row, cell]
-    order = np.argsort(error)
-    row, error = row[order], error[order]
-    per_row = np.bincount(row, minlength=len(ratio))
+def _on_grid(place: Floats, scattered: Floats, measure: Callable[[Floats], float]) -> Floats:
+    """Measure rows by their weights (never all zero) near each place of the grid, for stretches and scattered gaps."""
+    found = np.empty((2, len(GRID)))
     for kind, share in enumerate((1 - scattered, scattered)):
         for at, middle in enumerate(GRID):
-            near = _near(share, place, middle) / np.sqrt(np.maximum(per_row, 1))
-            total = near[row].cumsum()
-            found[kind, at] = error[min(np.searchsorted(total, COVERAGE * total[-1]), len(error) - 1)]
-    return np.maximum(found / NORMAL_QUANTILE, 1e-6)
+            near = np.exp(-0.5 * ((place - middle) / BANDWIDTH) ** 2) + 1e-9
+            found[kind, at] = measure((share + 1e-6) * near)
+    return found
+
+
+def _covering(ratio: Floats, place: Floats, scattered: Floats) -> Floats:
+    """Return the factors (2, len(GRID)) with which deviations cover errors as asked."""
+    row, cell = np.nonzero(~np.isnan(ratio))
+    count = np.bincount(row, minlength=len(ratio))
+    number = np.arange(len(row)) - (count.cumsum() - count)[row]
+    used = number % -(-count // MOST_GAPS_OF_A_ROW)[row] == 0
+    row, error = row[used], ratio[row[used], cell[used]]
+    order = np.argsort(error)
+    row, error = row[order], error[order]
+    per_row = np.sqrt(np.maximum(np.bincount(row, minlength=len(ratio)), 1))
+
+    def quantile(near: Floats) -> float:
+        total = (near / per_row)[row].cumsum()
+        return float(error[np.searchsorted(total, COVERAGE * total[-1])]) if len(error) else 1.0
+
+    return np.maximum(_on_grid(place, scattered, quantile) / NORMAL_QUANTILE, 1e-6)
 
 
 def _column_factors(ratio: Floats) -> Floats:
     """Factor of each column, shrunk towards the common one."""
-    found = np.ones(ratio.shape[1])
-    for j in range(ratio.shape[1]):
-        errors = ratio[~np.isnan(ratio[:, j]), j]
-        if len(errors):
-            level = np.log(np.maximum(np.quantile(errors, COLUMN_QUANTILES) / NORMAL_QUANTILE, 1e-3)).mean()
-            found[j] = np.exp(level * len(errors) / (len(errors) + COLUMN_PRIOR))
-    return found
-
-
-def _draw_factors(error: Floats, deviation: Floats, place: Floats, scattered: Floats) -> Floats:
-    """Root of the errors' mean square near each place of the grid, relative to the deviations'."""
-    found = np.ones((2, len(GRID)))
-    above, below = np.nansum(error**2, axis=1), np.nansum(deviation**2, axis=1)
-    cells = np.maximum((~np.isnan(error)).sum(axis=1), 1)
-    for kind, share in enumerate((1 - scattered, scattered)):
-        for at, middle in enumerate(GRID):
-            near = _near(share, place, middle) / cells
-            found[kind, at] = np.sqrt((near * above).sum() / max((near * below).sum(), 1e-300))
-    return found
-
-
-def _near(share: Floats, place: Floats, middle: float) -> Floats:
-    """Weight of each row near a place of the grid; never all zero."""
-    return (share + 1e-6) * (np.exp(-0.5 * ((place - middle) / BANDWIDTH) ** 2) + 1e-9)
-
-
-def _empty(values: Floats) -> Floats:
-    """Spread about the mean of each column that covers as asked, within the range of its standard deviation."""
-    found = np.zeros(values.shape[1])
-    for j, column in enumerate(values.T):
-        known = column[~np.isnan(column)]
-        if len(known):
-            covering = np.quantile(np.abs(known - known.mean()), COVERAGE) / NORMAL_QUANTILE
-            deviation = column_deviations(known[:, None])[0]
-            found[j] = np.clip(covering, EMPTY_RANGE[0] * deviation, EMPTY_RANGE[1] * deviation)
-    return found
-
-
-def column_deviations(values: Floats) -> Floats:
-    """Return the standard deviation of each column's observed values; 0 where there are none."""
-    known = ~np.isnan(values)
-    count = np.maximum(known.sum(axis=0), 1)
-    mean = np.where(known, values / count, 0.0).sum(axis=0)
-    away = np.where(known, values - mean, 0.0)
-    # In units of the largest deviation, whose square may be more than a float can hold.
-    largest = np.abs(away).max(axis=0, initial=0.0)
-    unit = np.where(largest > 0, largest, 1.0)
-    return np.asarray(unit * np.sqrt(((away / unit) ** 2).sum(axis=0) / count))
+    count = (~np.isnan(ratio)).sum(axis=0)
+    level = np.log(np.maximum(column_quantiles(ratio, COLUMN_QUANTILES) / NORMAL_QUANTILE, 1e-3)).mean(axis=0)
+    return np.asarray(np.exp(level * count / (count + COLUMN_PRIOR)))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from treemend.mender.columns import Columns, column_widths, learn_columns
 from treemend.mender.layout import Layout
 from treemend.mender.learning import FOLDS, MOST_LEARNT, CrossFit
-from treemend.mender.low_rank import LowRankDensity, choose_low_rank, learn_low_rank, learn_low_rank_fold
+from treemend.mender.low_rank import LowRankDensity, choose_rank, learn_low_rank
 
 Floats = NDArray[np.float64]
 
@@ -103,14 +103,13 @@ def learn_wide(
     widths, learnt = column_widths(values), values[learning]
     columns = learn_columns(learnt, layout.order, widths)
     rows = columns.to_rows(learnt)[0]
-    shape = choose_low_rank(rows, seed)
-    density, assignment = learn_low_rank(rows, shape, seed)
+    rank = choose_rank(rows, seed)
+    wide = WideRows(blocks, columns, learn_low_rank(rows, rank, seed))
     if not crossed:
-        return WideRows(blocks, columns, density), [columns] * FOLDS, [density] * FOLDS
+        return wide, [columns] * FOLDS, [wide.density] * FOLDS
     fold_columns, fold_densities = [], []
     for number in range(len(cross_fit.detectors)):
-        kept = fold[learning] != number
-        fold_columns.append(learn_columns(learnt[kept], layout.order, widths))
-        fold_rows = fold_columns[-1].to_rows(learnt[kept])[0]
-        fold_densities.append(learn_low_rank_fold(shape, assignment, kept, fold_rows, seed))
-    return WideRows(blocks, columns, density), fold_columns, fold_densities
+        part = learnt[fold[learning] != number]
+        fold_columns.append(learn_columns(part, layout.order, widths))
+        fold_densities.append(learn_low_rank(fold_columns[-1].to_rows(part)[0], rank, seed))
+    return wide, fold_columns, fold_densities
