@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 from scipy.stats import multivariate_t
 
-from treemend.mender.density import Density
+from treemend.mender.density import Density, make_density
 from treemend.mender.evidence import FOREIGN, NOISE, SHIFT
 
 Floats = NDArray[np.float64]
@@ -16,16 +16,7 @@ def random_density(rng: np.random.Generator, d: int, n_components: int) -> Densi
     for _ in range(n_components):
         factor = rng.normal(size=(d, d + 2))
         covariance.append(0.2 * factor @ factor.T / d + 0.05 * np.eye(d))
-    covariance = np.array(covariance)
-    precision = np.linalg.inv(covariance)
-    weight = rng.dirichlet(np.ones(n_components))
-    return Density(
-        centre,
-        covariance,
-        0.5 * (precision + precision.transpose(0, 2, 1)),
-        np.log(weight),
-        0.5 * np.linalg.slogdet(precision)[1],
-    )
+    return make_density(centre, np.array(covariance), np.log(rng.dirichlet(np.ones(n_components))))
 
 
 def density_of(density: Density, row: Floats, cells: Floats, spread: Floats | None = None) -> float:

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from treemend import Mender
 from treemend.mender.calibration import Calibration
-from treemend.mender.detector import row_evidence
+from treemend.mender.detector import weigh_rows
 from treemend.mender.layout import Layout
 from treemend.mender.learning import learn_detector
 
@@ -74,7 +74,7 @@ def test_the_cross_fit_judges_each_row_by_a_fold_that_has_not_seen_it():
     detector, cross = learn_detector(values, Layout(np.arange(6)), 0, 1)
     for f, part in enumerate(cross.detectors):
         own = values[cross.fold == f]
-        evidence = row_evidence(part, own, *part.columns.to_rows(own), 1)
+        evidence = weigh_rows(part, own, 1)
         np.testing.assert_array_equal(evidence.statistic, cross.evidence.statistic[cross.fold == f])
         assert (part.columns.offset == values[cross.fold != f].min(axis=0)).all()
     assert len(detector.calibration.statistics) == 60

@@ -1,5 +1,3 @@
-from dataclasses import fields
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -17,7 +15,6 @@ from treemend.mender.density import (
     log_density,
     make_density,
 )
-from treemend.mender.packed import pack_density
 
 
 def random_density(n_components, d, seed):
@@ -175,11 +172,11 @@ def test_a_column_or_row_without_values_is_learnt():
     assert np.isfinite(log_density(density, rows)).all()
 
 
-def test_a_packed_density_returns_with_its_bits():
+def test_a_density_is_kept_without_what_follows_from_it():
     rows = two_clusters(200, 5, 0)
     density = learn_density(rows, choose_shape(rows, 0), 0)
-    packed = pack_density(density)
-    back = packed.restore()
-    for field in fields(density):
-        assert np.array_equal(getattr(back, field.name), getattr(density, field.name)), field.name
-    assert packed.lower.shape == (len(density.centre), 15)
+    again = make_density(density.centre, density.covariance, density.log_weight)
+    assert np.array_equal(again.precision, density.precision)
+    assert density.lower.shape == (len(density.centre), 15)
+    assert density.precision[0] @ density.covariance[0] == pytest.approx(np.eye(5), abs=1e-9)
+    assert density.log_det[0] == pytest.approx(0.5 * np.linalg.slogdet(density.precision[0])[1])

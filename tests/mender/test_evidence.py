@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.mender.naive_sets import density_of, random_density, shifted_density
 
-from treemend.mender.detector import row_evidence
+from treemend.mender.detector import weigh_rows
 from treemend.mender.evidence import FOREIGN, NOISE, SHIFTED, patterns, prepare_scan, window_evidence
 from treemend.mender.layout import Layout
 from treemend.mender.learning import learn_detector
@@ -89,7 +89,7 @@ def test_a_row_has_the_same_bits_in_any_company(learnt):
     values[rng.random(values.shape) < 0.05] = np.nan
 
     def judged(part, n_jobs):
-        return row_evidence(detector, part, *detector.columns.to_rows(part), n_jobs)
+        return weigh_rows(detector, part, n_jobs)
 
     together, threaded = judged(values, 1), judged(values, 2)
     order = rng.permutation(70)
@@ -110,6 +110,6 @@ def test_kinds_of_evidence_answer_to_their_kind(learnt):
     noisy = clean[:60].copy()
     noisy[:, 5:10] = np.random.default_rng(0).uniform(clean.min(), clean.max(), (60, 5))
     for rows, kind in ((shifted, SHIFTED), (swapped, FOREIGN), (noisy, NOISE)):
-        found = row_evidence(detector, rows, *detector.columns.to_rows(rows), 1)
-        ordinary = row_evidence(detector, clean[:60], *detector.columns.to_rows(clean[:60]), 1)
+        found = weigh_rows(detector, rows, 1)
+        ordinary = weigh_rows(detector, clean[:60], 1)
         assert np.median(found.values[:, kind]) > np.quantile(ordinary.values[:, kind], 0.95)

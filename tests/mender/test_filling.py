@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from tests.mender.test_density import naive_log_density, random_density, two_clusters
 
 from treemend.mender.columns import Columns, learn_columns
-from treemend.mender.density import TAIL, Density, Shape, density_constants, learn_density, make_density
+from treemend.mender.density import TAIL, Shape, density_constants, learn_density, make_density
 from treemend.mender.filling import conditional, fill, soften
 from treemend.mender.moments import expect_incomplete
 from treemend.mender.spread import GRID, NORMAL_QUANTILE, Spread
@@ -17,13 +17,7 @@ def naive_conditional(density, row):
     n = int((~gap).sum())
     levels, means, covariances = [], [], []
     for k in range(len(density.centre)):
-        one = Density(
-            density.centre[[k]],
-            density.covariance[[k]],
-            density.precision[[k]],
-            density.log_weight[[k]],
-            density.log_det[[k]],
-        )
+        one = make_density(density.centre[[k]], density.covariance[[k]], density.log_weight[[k]])
         levels.append(naive_log_density(one, row) if n else density.log_weight[k])
         centre, covariance = density.centre[k], density.covariance[k]
         away = row[~gap] - centre[~gap]

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from treemend.mender.detector import find_sets, row_evidence
+from treemend.mender.detector import find_sets, weigh_rows
 from treemend.mender.evidence import STUCK
 from treemend.mender.layout import Layout
 from treemend.mender.learning import learn_detector
@@ -38,9 +38,8 @@ def sensors():
 
 
 def judged(detector, values):
-    rows, u = detector.columns.to_rows(values)
-    evidence = row_evidence(detector, values, rows, u, 1)
-    return evidence, find_sets(detector, rows, u, evidence, np.ones(len(values), bool), 1)
+    evidence = weigh_rows(detector, values, 1)
+    return evidence, find_sets(detector, values, evidence, 1)
 
 
 @pytest.mark.parametrize("dropped", [False, True])

@@ -13,10 +13,10 @@ all rows then set the threshold, and no more than the promised share is declared
 import numpy as np
 from numpy.typing import NDArray
 
-from treemend.mender.detector import Evidence, find_sets
+from treemend.mender.detector import find_sets
 from treemend.mender.evidence import STUCK
 from treemend.mender.layout import Layout
-from treemend.mender.learning import CrossFit, learn_detector, take_evidence
+from treemend.mender.learning import CrossFit, learn_detector
 from treemend.mender.model import MenderModel
 from treemend.mender.pipeline import fit_model
 from treemend.mender.wide import MOST_COLUMNS, lay_blocks
@@ -142,10 +142,7 @@ def _without_corrupted_cells(values: Floats, cross_fit: CrossFit, rejected: Bool
         rows = np.flatnonzero(rejected & (cross_fit.fold == number))
         if not len(rows):
             continue
-        evidence: Evidence = take_evidence(cross_fit.evidence, rows)
-        found = find_sets(
-            detector, *detector.columns.to_rows(values[rows]), evidence, np.ones(len(rows), dtype=bool), n_jobs
-        )
-        wrong = detector.layout.to_columns(found.mask) | found.unusual[:, None]
+        found = find_sets(detector, values[rows], cross_fit.evidence.of(rows), n_jobs)
+        wrong = detector.layout.to_columns(found.kinds >= 0) | found.unusual[:, None]
         learnable[rows] = np.where(wrong, np.nan, values[rows])
     return learnable

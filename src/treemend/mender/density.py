@@ -12,8 +12,7 @@ much, and how many components, the likelihood of the observed cells of rows left
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
-from typing import Any
+from functools import cache, cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +30,6 @@ TAIL = 6.0
 # it gains.
 COMPONENTS = (1, 3, 8, 16)
 SHRINKAGES = (0.001, 0.01, 0.05, 0.2, 0.5, 0.9)
-SCALES = (0.35, 0.5, 0.67, 0.8, 1.0, 1.25)
 # More components must gain this many nats a row: fewer judge and search faster, and odd clean rows are rarer.
 LEAST_GAIN = 0.5
 # How many rows of a component the pooled covariance counts for, relative to the number of columns.
@@ -65,27 +63,53 @@ class Shape:
 
 @dataclass(frozen=True)
 class Density:
-    """K components over d coordinates; ``log_det`` is half the log determinant of the precision."""
+    """K components over d coordinates: centres (K, d), lower triangles of covariances (K, d (d + 1) / 2), log weights.
 
-    centre: Floats  # K x d
-    covariance: Floats  # K x d x d
-    precision: Floats  # K x d x d
-    log_weight: Floats  # K
-    log_det: Floats  # K
+    What follows from these is worked out when it is asked for, and not kept in model files.
+    """
+
+    centre: Floats
+    lower: Floats
+    log_weight: Floats
     tail: float = TAIL
 
-    def to_stored(self) -> Any:
-        """Return what a model file keeps."""
-        from treemend.mender.packed import pack_density
+    @cached_property
+    def covariance(self) -> Floats:
+        """Covariances (K, d, d)."""
+        n_components, d = self.centre.shape
+        below = np.tril_indices(d)
+        covariance = np.empty((n_components, d, d))
+        covariance[:, below[0], below[1]] = self.lower
+        covariance[:, below[1], below[0]] = self.lower
+        return covariance
 
-        return pack_density(self)
+    @cached_property
+    def _inverted(self) -> tuple[Floats, Floats]:
+        precision, log_det = np.empty_like(self.covariance), np.empty(len(self.centre))
+        for k, block in enumerate(self.covariance):
+            factor, failed = dpotrf(block, lower=1, clean=1)
+            if failed:
+                raise np.linalg.LinAlgError(f"The covariance of component {k} is not positive definite.")
+            inverse = dpotri(factor, lower=1)[0]
+            precision[k] = np.tril(inverse) + np.tril(inverse, -1).T
+            log_det[k] = -np.log(np.diag(factor)).sum()
+        return precision, log_det
 
-    @staticmethod
-    def stored_type() -> type:
-        """Return the type of what a model file keeps."""
-        from treemend.mender.packed import PackedDensity
+    @property
+    def precision(self) -> Floats:
+        """Inverses of the covariances (K, d, d)."""
+        return self._inverted[0]
 
-        return PackedDensity
+    @property
+    def log_det(self) -> Floats:
+        """Halves of the log determinants of the precisions (K,)."""
+        return self._inverted[1]
+
+    def restrict(self, observed: Booleans) -> "Density":
+        """Return the density of some cells."""
+        if observed.all():
+            return self
+        return make_density(self.centre[:, observed], self.covariance[:, observed][:, :, observed], self.log_weight)
 
 
 @dataclass(frozen=True)
@@ -104,18 +128,8 @@ def density_constants(d: int) -> Floats:
 
 def make_density(centre: Floats, covariance: Floats, log_weight: Floats) -> Density:
     """Return the density of components given by centre, covariance and log weight."""
-    # The lower triangles count: rounding makes the upper ones differ in the last place.
-    covariance = np.tril(covariance) + np.tril(covariance, -1).transpose(0, 2, 1)
-    precision = np.empty_like(covariance)
-    log_det = np.empty(len(covariance))
-    for k, block in enumerate(covariance):
-        factor, failed = dpotrf(block, lower=1, clean=1)
-        if failed:
-            raise np.linalg.LinAlgError(f"The covariance of component {k} is not positive definite.")
-        inverse = dpotri(factor, lower=1)[0]
-        precision[k] = np.tril(inverse) + np.tril(inverse, -1).T
-        log_det[k] = -np.log(np.diag(factor)).sum()
-    return Density(centre, covariance, precision, log_weight, log_det)
+    below = np.tril_indices(centre.shape[1])
+    return Density(np.ascontiguousarray(centre), covariance[:, below[0], below[1]], log_weight)
 
 
 def log_density(density: Density, rows: Floats) -> Floats:
@@ -199,13 +213,7 @@ def learn_fold(
     """
     offset, factor = _between_coordinates(rows[kept], fold_rows)
     both = factor[:, None] * factor
-    moved = Density(
-        offset + factor * density.centre,
-        density.covariance * both,
-        density.precision / both,
-        density.log_weight,
-        density.log_det - np.log(factor).sum(),
-    )
+    moved = make_density(offset + factor * density.centre, density.covariance * both, density.log_weight)
     part = Assignment(assignment.share[kept], assignment.weight[kept])
     return _density(_update(moved, fold_rows, part), shape)
 

@@ -1,13 +1,13 @@
 """The detector: what is learnt from clean rows, and what it says of others.
 
-`row_evidence` weighs every row, `Calibration` turns that into p-values, `find_sets` looks for the cells of declared
-rows. Rows with missing values are judged on what they have; rows with the same missing cells share the work.
+`weigh_rows` weighs every row, `Calibration` turns that into p-values, `find_sets` looks for the cells of declared rows.
+Rows with missing values are judged on what they have; rows with the same missing cells share the work.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +35,6 @@ from treemend.mender.windows import BLOCKS, most_cells, run_prior
 from treemend.threads import for_chunks
 
 Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Labels = NDArray[np.int8]
 Booleans = NDArray[np.bool_]
 
@@ -54,16 +53,10 @@ NO_EVIDENCE = -1e3
 
 @dataclass(frozen=True)
 class Prices:
-    """What a set costs beyond the Markov prior, since no density is right; learnt on clean rows.
+    """What sets cost beyond the Markov prior, since no density is right; learnt on clean rows.
 
-    Attributes
-    ----------
-    single : float
-        Of the first of several single cells, in a row's statistic.
-    run : float
-        Of the first run of a set.
-    extra : (5,)
-        Of each kind of start, beyond noise.
+    ``single``: the first of several single cells, in a row's statistic; ``run``: the first run of a set; ``extra``
+    (5,): each kind of start, beyond noise.
     """
 
     single: float
@@ -122,27 +115,27 @@ class Evidence:
     cells: Floats
     log_density: Floats
 
+    @classmethod
+    def none(cls, n: int, d: int) -> "Evidence":
+        """Return the evidence of n rows that were not judged."""
+        stuck = np.zeros((n, d), bool)
+        return cls(np.full((n, 5), NO_EVIDENCE), np.full(n, -np.inf), stuck, np.zeros((n, d)), np.zeros(n))
 
-@dataclass(frozen=True)
-class Found:
-    """The sets of declared rows; cells in layout order.
+    def of(self, rows: Any) -> "Evidence":
+        """Return the evidence of some rows."""
+        return Evidence(*(getattr(self, field.name)[rows] for field in fields(self)))
 
-    Attributes
-    ----------
-    mask : (n, d) bool
-        Cells that were overwritten.
-    kinds : (n, d) int8
-        Index into `KINDS` where masked, -1 elsewhere.
-    unusual : (n,) bool
-        Declared rows that are odd as a whole and left alone: their mask is empty.
-    log_odds : (n,)
-        Of the set found against clean, also of unusual rows; 0 where nothing was declared.
-    """
+    def put(self, rows: Any, found: "Evidence") -> None:
+        """Write the evidence of some rows."""
+        for field in fields(self):
+            getattr(self, field.name)[rows] = getattr(found, field.name)
 
-    mask: Booleans
+
+class Sets(NamedTuple):
+    """Of n rows: kind of each cell (n, d), -1 where it is kept; and whether no set explains the row (n,)."""
+
     kinds: Labels
     unusual: Booleans
-    log_odds: Floats
 
 
 def mixture_arrays(scan: Scan) -> tuple[Mixture, Law]:
@@ -157,141 +150,84 @@ def mixture_arrays(scan: Scan) -> tuple[Mixture, Law]:
 
 def set_rules(scan: Scan, price: float, extra: Floats, rounds: int, steps: int, typical: Floats | None = None) -> Rules:
     """Return how cells lie, what sets cost (``price``: the first run), and how long the search goes on."""
-    d = len(scan.cells.joined)
+    cells, d = scan.cells, len(scan.cells.joined)
     typical = np.full(d + 1, -np.inf) if typical is None else typical
     prior = run_prior(d, max(0.0, price + run_prior(d)[1, 1]))
-    reach = math.ceil(d / BLOCKS) + 1
-    followed = FOLLOWED if d <= NARROW else 1
-    cells = scan.cells
+    reach, followed = math.ceil(d / BLOCKS) + 1, FOLLOWED if d <= NARROW else 1
     return Rules(cells.joined, cells.edges, prior, extra, typical, most_cells(d), reach, rounds, steps, followed)
 
 
-def first_evidence(
-    detector: Detector, values: Floats, rows: Floats, log_slope: Floats, n_jobs: int | None = None
-) -> Evidence:
-    """Weigh windows and stuck values; single cells are counted one by one, nothing is scaled."""
-    n, d = rows.shape
-    found = Evidence(np.full((n, 5), NO_EVIDENCE), np.zeros(n), np.zeros((n, d), bool), np.zeros((n, d)), np.zeros(n))
+def weigh_rows(detector: Detector, values: Floats, n_jobs: int | None = None) -> Evidence:
+    """Weigh rows (n, d) given in the user's units and column order; NaN where missing.
+
+    Neither threads nor the other rows change a row's evidence by a bit.
+    """
+    found = weigh_windows(detector, values, n_jobs)
+    found.values[:, SINGLE] = weigh_singles(detector, values, found, n_jobs)
+    return replace(found, statistic=detector.tails.statistic(found.values))
+
+
+def weigh_windows(detector: Detector, values: Floats, n_jobs: int | None = None) -> Evidence:
+    """Weigh windows, stuck values and each cell by itself; there is no statistic yet."""
+    found = Evidence.none(*values.shape)
+    rows, log_slope = detector.columns.to_rows(values)
     laid = values[:, detector.layout.order]
     for observed, members in patterns(rows):
         if observed.sum() < 2:
             continue
         scan, block = detector.scan(observed), np.ix_(members, np.flatnonzero(observed))
-        seen = np.ascontiguousarray(rows[block])
-        weighed = window_evidence(scan, seen, np.ascontiguousarray(log_slope[block]), n_jobs)
-        found.values[members, :3] = np.maximum(weighed.values, NO_EVIDENCE)
+        weighed = window_evidence(scan, rows[block], log_slope[block], n_jobs)
+        found.values[members, :STUCK] = np.maximum(weighed.values, NO_EVIDENCE)
         found.log_density[members] = weighed.log_density
         found.cells[block] = weighed.cells
-        mix, law = mixture_arrays(scan)
-        odd, mask = stuck_evidence(scan, mix, law, detector.repeated, observed, laid[block], seen, n_jobs)
-        found.values[members, STUCK] = odd
-        found.stuck[block] = mask
+        found.values[members, STUCK], found.stuck[block] = stuck_evidence(
+            scan, *mixture_arrays(scan), detector.repeated, observed, laid[block], rows[block], n_jobs
+        )
     return found
 
 
-def row_evidence(
-    detector: Detector, values: Floats, rows: Floats, log_slope: Floats, n_jobs: int | None = None
-) -> Evidence:
-    """Weigh rows.
-
-    Parameters
-    ----------
-    detector : Detector
-    values : (n, d)
-        User's units and column order; NaN where missing.
-    rows, log_slope : (n, d)
-        What ``detector.columns.to_rows(values)`` returns.
-    n_jobs : int, optional
-        Threads. Neither they nor the other rows change a row's evidence by a bit.
-    """
-    return scaled_evidence(detector, first_evidence(detector, values, rows, log_slope, n_jobs), rows, log_slope, n_jobs)
-
-
-def scaled_evidence(
-    detector: Detector, found: Evidence, rows: Floats, log_slope: Floats, n_jobs: int | None = None
-) -> Evidence:
-    """Add greedy single cells at the detector's prices, and the statistic on the scale of its tails."""
-    evidence = found.values.copy()
-    evidence[:, SINGLE] = single_evidence(detector, found, rows, log_slope, n_jobs)
-    return replace(found, values=evidence, statistic=detector.tails.statistic(evidence))
-
-
-def single_evidence(
-    detector: Detector, found: Evidence, rows: Floats, log_slope: Floats, n_jobs: int | None = None
-) -> Floats:
+def weigh_singles(detector: Detector, values: Floats, found: Evidence, n_jobs: int | None = None) -> Floats:
     """Return the log odds (n,) of single cells; negative where not even one gains."""
+    rows, log_slope = detector.columns.to_rows(values)
     evidence = np.full(len(rows), NO_EVIDENCE)
     for observed, members in patterns(rows):
         if observed.sum() < 2:
             continue
         scan, place = detector.scan(observed), np.flatnonzero(observed)
         rules = set_rules(scan, detector.prices.single, detector.prices.extra, 0, SINGLE_STEPS)
-        best = found.cells[np.ix_(members, place)].max(axis=1) + rules.prior[1, 1]
-        evidence[members] = best
-        grown = members[best > 0]
-        tried = np.zeros((len(grown), 5), bool)
-        tried[:, SINGLE] = True
+        evidence[members] = found.cells[np.ix_(members, place)].max(axis=1) + rules.prior[1, 1]
+        grown = members[evidence[members] > 0]
         block = np.ix_(grown, place)
-        stuck = found.stuck[block]
-        evidence[grown] = search_rows(scan, rules, rows[block], log_slope[block], stuck, tried, n_jobs).odds
+        answers = search_rows(scan, rules, rows[block], log_slope[block], found.stuck[block], (SINGLE,), n_jobs)
+        evidence[grown] = answers.odds
     return evidence
 
 
-def find_sets(
-    detector: Detector,
-    rows: Floats,
-    log_slope: Floats,
-    evidence: Evidence,
-    declared: Booleans,
-    n_jobs: int | None = None,
-) -> Found:
-    """Find the overwritten cells of declared rows.
-
-    Parameters
-    ----------
-    detector : Detector
-    rows, log_slope : (n, d)
-        What ``detector.columns.to_rows(values)`` returns.
-    evidence : Evidence
-        What `row_evidence` returns.
-    declared : (n,) bool
-        Which rows to look into.
-    n_jobs : int, optional
-        Threads.
-    """
-    n, d = rows.shape
-    found = Found(np.zeros((n, d), bool), np.full((n, d), -1, np.int8), np.zeros(n, bool), np.zeros(n))
-    chosen = np.flatnonzero(declared)
+def find_sets(detector: Detector, values: Floats, evidence: Evidence, n_jobs: int | None = None) -> Sets:
+    """Find the overwritten cells of declared rows, of which `weigh_rows` returned the evidence."""
+    rows, log_slope = detector.columns.to_rows(values)
+    found = Sets(np.full(rows.shape, -1, np.int8), np.ones(len(rows), bool))
     leading = detector.tails.leading(evidence.values)
     surely = (evidence.values - detector.tails.edge)[:, STUCK] > SURELY_STUCK * detector.tails.slope[STUCK]
-    leading[surely] = STUCK
-    for observed, numbers in patterns(rows[chosen]):
-        members = chosen[numbers]
+    stuck = surely | (leading == STUCK)
+    for observed, members in patterns(rows):
         place = np.flatnonzero(observed)
         if len(place) < 2:
-            found.unusual[members] = True
             continue
         scan = detector.scan(observed)
         # Runs are moved along a sequence; a grid's squares are only improved cell by cell.
         on_grid = scan.cells.height > 1
+        others = (NOISE, SINGLE, FOREIGN) if on_grid else (NOISE, SINGLE, FOREIGN, SHIFTED)
         rounds = 0 if on_grid else ROUNDS
         rules = set_rules(scan, detector.prices.run, detector.prices.extra, rounds, 3 * len(place), detector.typical)
         # The stuck run alone is tried where it is sure or the oddest thing; all else elsewhere, and where that fails.
-        stuck = leading[members] == STUCK
-        failed = ~stuck
-        for kinds in ([STUCK], [NOISE, SINGLE, FOREIGN] + [SHIFTED] * (not on_grid)):
-            some = np.flatnonzero(stuck if kinds == [STUCK] else failed)
-            block = np.ix_(members[some], place)
-            tried = np.zeros((len(some), 5), bool)
-            tried[:, kinds] = True
+        for tried in ((STUCK,), others):
+            some = members[stuck[members]] if tried == (STUCK,) else members[found.unusual[members]]
+            block = np.ix_(some, place)
             answers = search_rows(scan, rules, rows[block], log_slope[block], evidence.stuck[block], tried, n_jobs)
             unusual = is_unusual(detector.rarity, answers, detector.density.tail)
-            failed[some] = unusual
-            found.log_odds[members[some]] = answers.odds
-            found.unusual[members[some]] = unusual
-            labels = np.where(unusual[:, None], np.int8(-1), answers.labels)
-            found.kinds[block] = labels
-            found.mask[block] = labels >= 0
+            found.unusual[some] = unusual
+            found.kinds[block] = np.where(unusual[:, None], np.int8(-1), answers.labels)
     return found
 
 
@@ -301,19 +237,19 @@ def search_rows(
     rows: Floats,
     log_slope: Floats,
     stuck: Booleans,
-    tried: Booleans,
+    tried: tuple[int, ...],
     n_jobs: int | None,
 ) -> Answers:
-    """Find the best set of each row; ``tried`` (n, 5) says from which kinds of starts."""
+    """Find the best set of each row, from some kinds of starts."""
     n, d = rows.shape
     answers = Answers(np.full((n, d), -1, np.int8), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n))
     mix, law = mixture_arrays(scan)
-    rows, log_slope, stuck = np.ascontiguousarray(rows), np.ascontiguousarray(log_slope), np.ascontiguousarray(stuck)
     best = window_evidence(scan, rows, log_slope, n_jobs)
+    kinds = np.isin(np.arange(5), tried)
     windows = scan.windows.order, scan.windows.first, scan.windows.size
 
     def task(part: slice) -> None:
-        starts = Starts(tried[part], stuck[part], best.part(part), *windows)
+        starts = Starts(kinds, stuck[part], best.part(part), *windows)
         own: list[Any] = [array[part] for array in answers]
         find_rows(mix, law, rules, rows[part], log_slope[part] - CELL_PRICE, starts, Answers(*own))
 
@@ -321,8 +257,9 @@ def search_rows(
     return answers
 
 
-def clean_rests(detector: Detector, rows: Floats, out: Booleans) -> Floats:
-    """Return the rest scores (n,) of rows when the cells ``out`` (n, d) are left out."""
+def clean_rests(detector: Detector, values: Floats, out: Booleans) -> Floats:
+    """Return the rest scores (n,) of rows when the cells ``out`` (n, d), in layout order, are left out."""
+    rows = detector.columns.to_rows(values)[0]
     scores = np.zeros(len(rows))
     for observed, members in patterns(rows):
         place = np.flatnonzero(observed)

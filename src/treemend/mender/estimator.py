@@ -18,7 +18,7 @@ from treemend.mender.filling import Imputation
 from treemend.mender.layout import resolve_layout
 from treemend.mender.learning import CrossFit
 from treemend.mender.model import MenderModel
-from treemend.mender.pipeline import Judged, Mended, fit_model, judge_rows, mend_rows
+from treemend.mender.pipeline import Judged, fit_model, judge_rows, mend_rows
 from treemend.params import check_choice, check_count, check_flag, check_names, check_share
 from treemend.progress import silenced
 from treemend.report.findings import Findings, Rule
@@ -314,11 +314,10 @@ class Mender(BaseMender):
             declared = adjusted_p_values(judged.p_values) <= fdr
         left_alone = (judged.statistic < judged.raw) & (judged.raw > calibration.unusual_threshold(rate))
         unusual = ~declared & (left_alone | judged.sparse)
-        mended = mend_rows(
+        kinds, filled, notes = mend_rows(
             self._model,
             table.values,
-            judged,
-            declared,
+            np.where(declared[:, None], judged.kinds, np.int8(-1)),
             unusual,
             imputation=self.imputation,
             leave_if_drifted=on_drift == "leave",
@@ -326,48 +325,37 @@ class Mender(BaseMender):
             n_draws=n_draws,
             seed=self._seed(),
         )
-        return self._result(table, mended, judged, rule)
-
-    def _result(
-        self,
-        table: tables.Table,
-        mended: Mended,
-        judged: Judged,
-        rule: Rule,
-    ) -> Result:
-        missing = np.isnan(table.values)
-        gaps = mended.mask | missing
-        layout = self._model.layout
-        grid = layout.grid
+        mask, missing = kinds >= 0, np.isnan(table.values)
+        gaps, layout, quantiles = mask | missing, self._model.layout, self._model.drift.quantiles
         findings = Findings(
             before=table.values,
-            after=np.where(gaps, mended.values, table.values),
-            mask=mended.mask,
+            after=np.where(gaps, filled.values, table.values),
+            mask=mask,
             missing=missing,
-            spread=mended.spread,
-            unusual=mended.unusual,
+            spread=filled.spread,
+            unusual=unusual,
             p_values=judged.p_values,
             row_scores=-judged.statistic,
-            kinds=mended.kinds,
-            cell_evidence=mended.cell_evidence,
+            kinds=kinds,
+            cell_evidence=judged.cell_evidence,
             names=table.names,
             row_ids=table.row_ids,
-            grid=None if grid is None else grid[:2] if grid[2] == 1 else grid,
+            grid=layout.grid[:2] if layout.grid and layout.grid[2] == 1 else layout.grid,
             order=layout.order,
             rule=rule,
-            reference_low=self._model.drift.quantiles[0],
-            reference_high=self._model.drift.quantiles[-1],
-            notes=mended.notes,
+            reference_low=quantiles[0],
+            reference_high=quantiles[-1],
+            notes=notes,
         )
         return Result(
-            repaired=table.rebuilt(mended.values, gaps),
-            mask=table.like(mended.mask),
-            corrupted=np.asarray(mended.mask.any(axis=1)),
-            unusual=mended.unusual,
+            repaired=table.rebuilt(filled.values, gaps),
+            mask=table.like(mask),
+            corrupted=np.asarray(mask.any(axis=1)),
+            unusual=unusual,
             p_values=judged.p_values,
             missing=table.like(missing),
-            spread=table.like(mended.spread),
-            draws=[table.rebuilt(draw, gaps) for draw in mended.draws],
+            spread=table.like(filled.spread),
+            draws=[table.rebuilt(draw, gaps) for draw in filled.draws],
             _findings=findings,
         )
 

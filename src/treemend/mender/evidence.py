@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_solve, cholesky
+from scipy.linalg import cholesky
 from scipy.linalg.lapack import dtrtri
 
 from treemend.mender.compiled import kernel
@@ -86,24 +86,10 @@ class WindowEvidence(NamedTuple):
         return WindowEvidence(*(cast(Any, array[rows]) for array in self))
 
 
-def restrict(density: Density, observed: Booleans) -> Density:
-    """Return the density of some cells."""
-    if observed.all():
-        return density
-    covariance = np.ascontiguousarray(density.covariance[:, observed][:, :, observed])
-    n = covariance.shape[1]
-    factors = [cholesky(block, lower=True, check_finite=False) for block in covariance]
-    precision = np.array([cho_solve((factor, True), np.eye(n), check_finite=False) for factor in factors])
-    log_det = np.array([-np.log(np.diag(factor)).sum() for factor in factors])
-    centre = np.ascontiguousarray(density.centre[:, observed])
-    precision = np.ascontiguousarray(0.5 * (precision + precision.transpose(0, 2, 1)))
-    return Density(centre, covariance, precision, density.log_weight, log_det, density.tail)
-
-
 def prepare_scan(density: Density, layout: Layout, observed: Booleans | None = None) -> Scan:
     """Work out what does not depend on the row, for rows in which the ``observed`` cells are there."""
     if observed is not None:
-        density = restrict(density, observed)
+        density = density.restrict(observed)
     cells = lay_cells(layout, observed)
     windows = lay_windows(cells)
     n_components, d = density.centre.shape

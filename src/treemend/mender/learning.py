@@ -6,8 +6,7 @@ judged.
 What scales evidence (prices, tails) is learnt, for the rows of a fold, on the other folds.
 """
 
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +20,8 @@ from treemend.mender.detector import (
     Prices,
     clean_rests,
     find_sets,
-    first_evidence,
-    single_evidence,
+    weigh_singles,
+    weigh_windows,
 )
 from treemend.mender.evidence import FOREIGN, NOISE, SHIFTED, SINGLE
 from treemend.mender.layout import Layout
@@ -123,34 +122,12 @@ def learn_detector(
     elif not crossed:
         judged = shuffled[MOST_LEARNT:][:MOST_JUDGED]
         fold[judged] = np.arange(len(judged)) % FOLDS
-    evidence = no_evidence(n, values.shape[1])
+    evidence = Evidence.none(*values.shape)
     for f, model in enumerate(folds):
         own = np.flatnonzero(fold == f)
         with step(f"fold {f + 1} of {len(folds)}"):
-            put_evidence(evidence, own, first_evidence(model, values[own], *model.columns.to_rows(values[own]), n_jobs))
+            evidence.put(own, weigh_windows(model, values[own], n_jobs))
     return _calibrated(values, final, folds, fold, trusted, evidence, seed, n_jobs)
-
-
-def no_evidence(n: int, d: int) -> Evidence:
-    """Return the evidence of rows that were not judged."""
-    return Evidence(
-        np.full((n, 5), -1e3),
-        np.full(n, -np.inf),
-        np.zeros((n, d), bool),
-        np.zeros((n, d)),
-        np.zeros(n),
-    )
-
-
-def put_evidence(evidence: Evidence, rows: Integers, found: Evidence) -> None:
-    """Write the evidence of some rows into that of all."""
-    for field in fields(Evidence):
-        getattr(evidence, field.name)[rows] = getattr(found, field.name)
-
-
-def take_evidence(evidence: Evidence, rows: Any) -> Evidence:
-    """Return the evidence of some rows."""
-    return Evidence(*(getattr(evidence, field.name)[rows] for field in fields(Evidence)))
 
 
 def _uncalibrated(values: Floats, layout: Layout, columns: Columns, density: Density, component: Integers) -> Detector:
@@ -199,8 +176,7 @@ def _calibrated(
     folds = [replace(model, prices=learn_prices(_others(evidence, counting, f))) for f, model in enumerate(folds)]
     for f, model in enumerate(folds):
         own = np.flatnonzero(fold == f)
-        rows, log_slope = model.columns.to_rows(values[own])
-        evidence.values[own, SINGLE] = single_evidence(model, take_evidence(evidence, own), rows, log_slope, n_jobs)
+        evidence.values[own, SINGLE] = weigh_singles(model, values[own], evidence.of(own), n_jobs)
     folds = [replace(model, tails=learn_tails(_others(evidence, counting, f).values)) for f, model in enumerate(folds)]
     rests = []
     rng = np.random.default_rng(seed)
@@ -208,18 +184,15 @@ def _calibrated(
         own = np.flatnonzero(fold == f)
         evidence.statistic[own] = model.tails.statistic(evidence.values[own])
         own = own[trusted[own]][:MOST_RESTS]
-        rows = model.columns.to_rows(values[own])[0]
-        rests.append(clean_rests(model, rows, _random_stretches(rows, rng)))
+        rests.append(clean_rests(model, values[own], _random_stretches(len(own), values.shape[1], rng)))
     rarity = Rarity(np.sort(np.concatenate(rests)))
     folds = [replace(model, rarity=rarity) for model in folds]
     raw = np.sort(evidence.statistic[judged])
     counted, examined = evidence.statistic.copy(), Calibration(raw, raw, raw)
     for f, model in enumerate(folds):
         own = np.flatnonzero(judged & (fold == f) & (counted >= examined.examined_above))
-        rows, log_slope = model.columns.to_rows(values[own])
-        found = find_sets(model, rows, log_slope, take_evidence(evidence, own), np.ones(len(own), bool), n_jobs)
-        counted[own[found.unusual]] = examined.least
-    clean = take_evidence(evidence, judged)
+        counted[own[find_sets(model, values[own], evidence.of(own), n_jobs).unusual]] = examined.least
+    clean = evidence.of(judged)
     complete = judged & ~np.isnan(values).any(axis=1)
     calibration = Calibration(np.sort(counted[judged]), raw, np.sort(evidence.log_density[complete]))
     final = replace(
@@ -230,12 +203,11 @@ def _calibrated(
 
 def _others(evidence: Evidence, fold: Integers, out: int) -> Evidence:
     others = (fold >= 0) & (fold != out)
-    return take_evidence(evidence, others if others.any() else fold >= 0)
+    return evidence.of(others if others.any() else fold >= 0)
 
 
-def _random_stretches(rows: Floats, rng: np.random.Generator) -> Booleans:
-    """Return for each row a random stretch of a tenth to a half of its cells."""
-    n, d = rows.shape
+def _random_stretches(n: int, d: int, rng: np.random.Generator) -> Booleans:
+    """Return for each of n rows a random stretch of a tenth to a half of its cells."""
     width = np.maximum(1, np.round(rng.uniform(0.1, 0.5, n) * d)).astype(np.int64)
     start = (rng.random(n) * (d - width + 1)).astype(np.int64)[:, None]
     return np.asarray((np.arange(d) >= start) & (np.arange(d) < start + width[:, None]))

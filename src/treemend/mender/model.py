@@ -90,8 +90,12 @@ class MenderModel:
         check_shapes(self.drift, sizes, quantiles="levels columns")
         columns = dict.fromkeys(("order", "offset", "width", "centre", "scale", "low", "high", "whole"))
         check_shapes(detector.columns, sizes, **dict.fromkeys(columns, "d"))
-        check_shapes(detector.density, sizes, centre="k d", covariance="k d d", precision="k d d")
-        check_shapes(detector.density, sizes, log_weight="k", log_det="k")
+        sizes["triangle"] = sizes["d"] * (sizes["d"] + 1) // 2
+        check_shapes(detector.density, sizes, centre="k d", lower="k triangle", log_weight="k")
+        try:
+            detector.density.precision  # noqa: B018 - works out the inverses
+        except np.linalg.LinAlgError as error:
+            raise ModelFileError(str(error)) from None
         check_shapes(detector.tails, sizes, edge="kinds", slope="kinds")
         check_shapes(detector.prices, sizes, extra="kinds")
         check_shapes(detector.calibration, sizes, statistics="n", raw="n", log_density="complete")

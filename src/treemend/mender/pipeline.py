@@ -17,17 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treemend.mender.columns import Columns
-from treemend.mender.detector import find_sets, row_evidence
+from treemend.mender.detector import find_sets, weigh_rows
 from treemend.mender.drift import DriftTest, learn_drift_reference
 from treemend.mender.fill_calibration import calibrate_filling
-from treemend.mender.filling import Imputation, fill
+from treemend.mender.filling import Filled, Imputation, fill
 from treemend.mender.layout import Layout
 from treemend.mender.learning import CrossFit, learn_detector
 from treemend.mender.model import MenderModel
 from treemend.mender.wide import MOST_COLUMNS, lay_blocks, learn_wide
 from treemend.progress import advance, step
-
-__all__ = ["Judged", "Mended", "fit_model", "judge_rows", "mend_rows"]
 
 Floats = NDArray[np.float64]
 # Rows are processed in chunks of about this many cells, which bounds memory and changes no result.
@@ -36,7 +34,7 @@ _CELLS_IN_A_CHUNK = 2**18
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """What is known of n rows before a rate is asked for; m of them were examined. Cells in the order of the columns.
+    """What is known of n rows before a rate is asked for; cells in the order of the columns.
 
     Attributes
     ----------
@@ -48,52 +46,18 @@ class Judged:
         Complete rows that lie where hardly any reference row does.
     p_values : ndarray of shape (n,)
         Of the statistic.
-    examined : ndarray of int of shape (m,)
-        Numbers of the rows that were examined.
-    mask, kinds, cell_evidence : ndarray of shape (m, d)
-        Of these, the cells that are wrong, why, and the log odds of each cell given the rest of its row.
+    kinds : ndarray of int8 of shape (n, d)
+        Of rows that were examined, the kind of corruption of each cell, -1 where there is none.
+    cell_evidence : ndarray of shape (n, d)
+        Log odds that a cell is wrong given the rest of its row; 0 in rows that were not examined.
     """
 
     statistic: Floats
     raw: Floats
     sparse: NDArray[np.bool_]
     p_values: Floats
-    examined: NDArray[np.int64]
-    mask: NDArray[np.bool_]
     kinds: NDArray[np.int8]
     cell_evidence: Floats
-
-
-@dataclass(frozen=True, eq=False)
-class Mended:
-    """What was found in rows, and what fills the gaps; arrays in the order of the columns.
-
-    Attributes
-    ----------
-    mask : ndarray of bool of shape (n, d)
-        Cells that were found corrupted.
-    kinds : ndarray of int8 of shape (n, d)
-        Kind of corruption of each cell of the mask, -1 elsewhere.
-    unusual : ndarray of bool of shape (n,)
-        Rows that are odd as a whole, and are left as they are.
-    cell_evidence : ndarray of shape (n, d)
-        Log odds that a cell is wrong given the rest of its row; 0 in rows that were not examined.
-    values, spread : ndarray of shape (n, d)
-        Filled values and the standard deviations of their errors; NaN outside gaps.
-    draws : ndarray of shape (n_draws, n, d)
-        Random completions; NaN outside gaps.
-    notes : tuple of str
-        Signs of drift.
-    """
-
-    mask: NDArray[np.bool_]
-    kinds: NDArray[np.int8]
-    unusual: NDArray[np.bool_]
-    cell_evidence: Floats
-    values: Floats
-    spread: Floats
-    draws: Floats
-    notes: tuple[str, ...]
 
 
 def fit_model(
@@ -130,56 +94,45 @@ def judge_rows(
     rate: float = 0.0,
     n_jobs: int | None = None,
 ) -> Judged:
-    """Judge rows.
+    """Judge rows (n, d), NaN where missing; those that would be declared at the rate are examined in any case.
 
-    Parameters
-    ----------
-    model : MenderModel
-    values : ndarray of shape (n, d)
-        NaN where missing.
-    cross_fit : CrossFit, optional
-        If the rows are those that the model learnt from: each is judged by a detector that has not seen it.
-    rate : float
-        Rows that would be declared at this rate are examined in any case.
-    n_jobs : int, optional
-        Threads.
+    With a cross-fit the rows are those that the model learnt from: each is judged by a detector that has not seen it.
     """
     n, d = values.shape
     calibration = model.calibration
     examine_above = min(calibration.examined_above, calibration.threshold(rate))
-    raw, statistic, parts, sparse = np.empty(n), np.empty(n), [], np.zeros(n, dtype=bool)
+    raw, statistic, sparse = np.empty(n), np.empty(n), np.zeros(n, dtype=bool)
+    kinds, cell_evidence = np.full((n, d), -1, dtype=np.int8), np.zeros((n, d))
     fold = np.full(n, -1) if cross_fit is None else cross_fit.fold
     with step(f"Judging {n:,} rows", n):
         for number in np.unique(fold):
             detector = model.detector if cross_fit is None or number < 0 else cross_fit.detectors[number]
             for chunk in _chunks(np.flatnonzero(fold == number), d):
                 cells = model.to_cells(values[chunk])
-                rows, log_slope = detector.columns.to_rows(cells)
-                evidence = row_evidence(detector, cells, rows, log_slope, n_jobs)
-                examined = evidence.statistic >= examine_above
-                found = find_sets(detector, rows, log_slope, evidence, examined, n_jobs)
+                evidence = weigh_rows(detector, cells, n_jobs)
                 # The fewer cells a row has, the less can speak for it: below 0 that says nothing against it.
                 incomplete = np.isnan(cells).any(axis=1)
                 weak = incomplete & (evidence.values.max(axis=1) <= 0)
-                raw[chunk] = np.where(weak, calibration.least, evidence.statistic)
+                raw[chunk] = statistic[chunk] = np.where(weak, calibration.least, evidence.statistic)
                 sparse[chunk] = calibration.is_sparse(evidence.log_density) & ~incomplete
-                left_alone = found.unusual & (evidence.statistic >= calibration.examined_above)
-                statistic[chunk] = np.where(left_alone, calibration.least, raw[chunk])
-                known = (found.mask, found.kinds, evidence.cells)
-                parts.append((chunk[examined], *(model.to_columns(cell[examined]) for cell in known)))
+                examined = np.flatnonzero(evidence.statistic >= examine_above)
+                found = find_sets(detector, cells[examined], evidence.of(examined), n_jobs)
+                kinds[chunk[examined]] = model.to_columns(found.kinds)
+                cell_evidence[chunk[examined]] = model.to_columns(evidence.cells[examined])
+                left_alone = found.unusual & (evidence.statistic[examined] >= calibration.examined_above)
+                statistic[chunk[examined[left_alone]]] = calibration.least
                 advance(len(chunk))
     p_values = calibration.p_values(statistic)
     if cross_fit is not None:
         own = cross_fit.trusted & (fold >= 0)
         p_values[own] = calibration.p_values(statistic[own], own=True)
-    return Judged(statistic, raw, sparse, p_values, *(np.concatenate(part) for part in zip(*parts, strict=True)))
+    return Judged(statistic, raw, sparse, p_values, kinds, cell_evidence)
 
 
 def mend_rows(
     model: MenderModel,
     values: Floats,
-    judged: Judged,
-    corrupted: NDArray[np.bool_],
+    kinds: NDArray[np.int8],
     unusual: NDArray[np.bool_],
     *,
     imputation: Imputation = "mean",
@@ -187,40 +140,19 @@ def mend_rows(
     names: Sequence[str] | None = None,
     n_draws: int = 0,
     seed: int = 0,
-) -> Mended:
-    """Fill the corrupted cells of some rows, and what is missing in all.
+) -> tuple[NDArray[np.int8], Filled, tuple[str, ...]]:
+    """Fill the corrupted cells, those with a kind of at least 0, and what is missing.
 
-    Parameters
-    ----------
-    model : MenderModel
-    values : ndarray of shape (n, d)
-        NaN where missing.
-    judged : Judged
-    corrupted, unusual : ndarray of bool of shape (n,)
-        Rows to repair, and rows to leave as they are.
-    imputation : {"mean", "mode", "draw"}
-    leave_if_drifted : bool
-        Whether nothing is replaced, beside missing values, where the table has drifted away from the reference.
-    names : sequence of str, optional
-        Names of the columns, for the notes.
-    n_draws, seed : int
-        Number of random completions, and their seed.
+    Returns the kinds again, all -1 if the table has drifted away from the reference and is to be left as it is; what
+    fills the gaps, NaN elsewhere; and signs of drift, which name the columns.
     """
-    n, d = values.shape
-    mask, kinds = np.zeros((n, d), dtype=bool), np.full((n, d), -1, dtype=np.int8)
-    cell_evidence = np.zeros((n, d))
-    chosen = corrupted[judged.examined]
-    rows = judged.examined[chosen]
-    mask[rows], kinds[rows] = judged.mask[chosen], judged.kinds[chosen]
-    cell_evidence[judged.examined] = judged.cell_evidence
     drift = DriftTest(model.drift)
-    drift.add(values, mask, unusual)
+    drift.add(values, kinds >= 0, unusual)
     if leave_if_drifted and not drift.covered:
-        mask[:], kinds[:] = False, -1
-    gaps = mask | np.isnan(values)
-    filled, spread = np.full((n, d), np.nan), np.full((n, d), np.nan)
-    draws = np.full((n_draws, n, d), np.nan)
-    for chunk in _chunks(np.flatnonzero(gaps.any(axis=1)), d):
+        kinds = np.full(kinds.shape, -1, dtype=np.int8)
+    gaps = (kinds >= 0) | np.isnan(values)
+    filled = Filled(np.full(gaps.shape, np.nan), np.full(gaps.shape, np.nan), np.full((n_draws, *gaps.shape), np.nan))
+    for chunk in _chunks(np.flatnonzero(gaps.any(axis=1)), values.shape[1]):
         found = fill(
             model.fill_density,
             model.fill_columns,
@@ -232,11 +164,10 @@ def mend_rows(
             n_draws=n_draws,
             seed=seed,
         )
-        filled[chunk] = np.where(gaps[chunk], found.values, np.nan)
-        spread[chunk] = np.where(gaps[chunk], found.spread, np.nan)
-        if found.draws is not None:
-            draws[:, chunk] = np.where(gaps[chunk], found.draws, np.nan)
-    return Mended(mask, kinds, unusual, cell_evidence, filled, spread, draws, drift.notes(names))
+        filled.values[chunk] = np.where(gaps[chunk], found.values, np.nan)
+        filled.spread[chunk] = np.where(gaps[chunk], found.spread, np.nan)
+        filled.draws[:, chunk] = np.where(gaps[chunk], found.draws, np.nan)
+    return kinds, filled, drift.notes(names)
 
 
 def _chunks(rows: NDArray[np.int64], n_features: int) -> Iterator[NDArray[np.int64]]:

@@ -59,7 +59,7 @@ CORE = 5
 class Starts(NamedTuple):
     """Where the search begins in n rows; windows are the first ``size[v]`` cells of ``order`` from ``first[v]`` on."""
 
-    tried: Booleans  # n x 5: kinds that are tried
+    tried: Booleans  # 5: kinds that are tried
     stuck: Booleans  # n x d
     best: WindowEvidence
     order: Integers
@@ -323,7 +323,7 @@ def find_rows(
             answers.labels[i, j] = KEPT
         explained = False
         for kind in (SINGLE, NOISE, CORE):
-            if explained or not starts.tried[i, kind if kind < CORE else NOISE]:
+            if explained or not starts.tried[kind if kind < CORE else NOISE]:
                 continue
             odds = starts.best.core_odds[i] if kind == CORE else starts.best.noise_odds[i]
             for k in range(n_components):
@@ -351,7 +351,7 @@ def find_rows(
                 if explained:
                     break
         for kind in (STUCK, FOREIGN, SHIFTED):
-            if not starts.tried[i, kind]:
+            if not starts.tried[kind]:
                 continue
             donor = 0
             if kind == STUCK:
