@@ -4,8 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.mender.naive_sets import density_of, random_density, shifted_density
 
+from treemend.mender.density import make_density
 from treemend.mender.detector import weigh_rows
-from treemend.mender.evidence import FOREIGN, NOISE, SHIFTED, patterns, prepare_scan, window_evidence
+from treemend.mender.evidence import FOREIGN, NOISE, SHIFTED, likely_components, prepare_scan, window_evidence
 from treemend.mender.layout import Layout
 from treemend.mender.learning import learn_detector
 from treemend.mender.windows import lay_cells, lay_windows
@@ -55,14 +56,26 @@ def test_missing_cells_are_marginalised():
     assert found.log_density[0] == pytest.approx(density_of(density, row, observed), abs=1e-9)
 
 
-def test_patterns_cover_every_row_once():
-    rows = np.random.default_rng(0).normal(size=(40, 5))
+def test_groups_cover_every_row_once(learnt):
+    detector, clean = learnt
+    rows = detector.columns.to_rows(clean[:40])[0]
     rows[np.random.default_rng(1).random(rows.shape) < 0.3] = np.nan
     numbers = []
-    for observed, members in patterns(rows):
-        assert (np.isnan(rows[members]) == ~observed).all()
+    for scan, members, (_, place) in detector.groups(rows):
+        assert (np.flatnonzero(~np.isnan(rows[members[0]])) == place.ravel()).all()
+        assert not np.isnan(rows[np.ix_(members, place.ravel())]).any()
+        assert scan.density.centre.shape[1] == place.size
         numbers.extend(members)
     assert sorted(numbers) == list(range(40))
+
+
+def test_a_corrupted_cell_does_not_decide_which_components_are_likely():
+    density = make_density(
+        np.arange(6.0)[:, None] * np.ones(8), np.broadcast_to(0.1 * np.eye(8), (6, 8, 8)), np.zeros(6)
+    )
+    rows = np.full((1, 8), 0.1)
+    rows[0, 2:4] = 90.0, np.nan
+    assert likely_components(density, rows).tolist() == [[True] * 4 + [False] * 2]
 
 
 def test_runs_end_at_the_borders_of_groups():

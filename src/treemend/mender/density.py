@@ -105,11 +105,10 @@ class Density:
         """Halves of the log determinants of the precisions (K,)."""
         return self._inverted[1]
 
-    def restrict(self, observed: Booleans) -> "Density":
-        """Return the density of some cells."""
-        if observed.all():
-            return self
-        return make_density(self.centre[:, observed], self.covariance[:, observed][:, :, observed], self.log_weight)
+    def restrict(self, observed: Booleans, components: Booleans) -> "Density":
+        """Return the density of some cells, of some components only."""
+        centre, covariance = self.centre[components][:, observed], self.covariance[components]
+        return make_density(centre, covariance[:, observed][:, :, observed], self.log_weight[components])
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ Rows with missing values are judged on what they have; rows with the same missin
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -22,7 +23,7 @@ from treemend.mender.evidence import (
     SINGLE,
     STUCK,
     Scan,
-    patterns,
+    likely_components,
     prepare_scan,
     window_evidence,
 )
@@ -35,6 +36,7 @@ from treemend.mender.windows import BLOCKS, most_cells, run_prior
 from treemend.threads import for_chunks
 
 Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 Labels = NDArray[np.int8]
 Booleans = NDArray[np.bool_]
 
@@ -86,9 +88,25 @@ class Detector:
         """The quadratic form that half of the clean rests of 0, 1, ... d cells do not exceed."""
         return self.rarity.typical_forms(len(self.layout.order), self.density.tail)
 
-    def scan(self, observed: Booleans) -> Scan:
-        """Return what does not depend on the row, for rows of which some cells are observed."""
-        return self._complete if observed.all() else prepare_scan(self.density, self.layout, observed)
+    def groups(self, rows: Floats) -> Iterator[tuple[Scan, Integers, Any]]:
+        """Yield rows that can be judged together: what does not depend on the row, their numbers, their observed cells.
+
+        The latter two select from arrays of rows and cells. Rows with less than two cells are not judged.
+        """
+        observed = ~np.isnan(rows)
+        complete = observed.all(axis=1)
+        if complete.any():
+            members = np.flatnonzero(complete)
+            yield self._complete, members, np.ix_(members, np.arange(rows.shape[1]))
+        others = np.flatnonzero(~complete & (observed.sum(axis=1) > 1))
+        likely = likely_components(self.density, rows[others])
+        key = np.packbits(np.hstack([observed[others], likely]), axis=1)
+        found, group = np.unique(key, axis=0, return_inverse=True)
+        for number in range(len(found)):
+            members = others[group.ravel() == number]
+            there, components = observed[members[0]], likely[group.ravel().tolist().index(number)]
+            scan = prepare_scan(self.density, self.layout, there, components)
+            yield scan, members, np.ix_(members, np.flatnonzero(there))
 
 
 @dataclass(frozen=True)
@@ -162,8 +180,12 @@ def weigh_rows(detector: Detector, values: Floats, n_jobs: int | None = None) ->
 
     Neither threads nor the other rows change a row's evidence by a bit.
     """
-    found = weigh_windows(detector, values, n_jobs)
-    found.values[:, SINGLE] = weigh_singles(detector, values, found, n_jobs)
+    found = Evidence.none(*values.shape)
+    rows, log_slope = detector.columns.to_rows(values)
+    laid = values[:, detector.layout.order]
+    for scan, members, block in detector.groups(rows):
+        _weigh_windows(detector, scan, members, block, rows, log_slope, laid, found, n_jobs)
+        _weigh_singles(detector, scan, members, block, rows, log_slope, found, n_jobs)
     return replace(found, statistic=detector.tails.statistic(found.values))
 
 
@@ -172,35 +194,55 @@ def weigh_windows(detector: Detector, values: Floats, n_jobs: int | None = None)
     found = Evidence.none(*values.shape)
     rows, log_slope = detector.columns.to_rows(values)
     laid = values[:, detector.layout.order]
-    for observed, members in patterns(rows):
-        if observed.sum() < 2:
-            continue
-        scan, block = detector.scan(observed), np.ix_(members, np.flatnonzero(observed))
-        weighed = window_evidence(scan, rows[block], log_slope[block], n_jobs)
-        found.values[members, :STUCK] = np.maximum(weighed.values, NO_EVIDENCE)
-        found.log_density[members] = weighed.log_density
-        found.cells[block] = weighed.cells
-        found.values[members, STUCK], found.stuck[block] = stuck_evidence(
-            scan, *mixture_arrays(scan), detector.repeated, observed, laid[block], rows[block], n_jobs
-        )
+    for scan, members, block in detector.groups(rows):
+        _weigh_windows(detector, scan, members, block, rows, log_slope, laid, found, n_jobs)
     return found
 
 
-def weigh_singles(detector: Detector, values: Floats, found: Evidence, n_jobs: int | None = None) -> Floats:
-    """Return the log odds (n,) of single cells; negative where not even one gains."""
+def weigh_singles(detector: Detector, values: Floats, found: Evidence, n_jobs: int | None = None) -> None:
+    """Add the log odds of single cells to what `weigh_windows` returned; negative where not even one gains."""
     rows, log_slope = detector.columns.to_rows(values)
-    evidence = np.full(len(rows), NO_EVIDENCE)
-    for observed, members in patterns(rows):
-        if observed.sum() < 2:
-            continue
-        scan, place = detector.scan(observed), np.flatnonzero(observed)
-        rules = set_rules(scan, detector.prices.single, detector.prices.extra, 0, SINGLE_STEPS)
-        evidence[members] = found.cells[np.ix_(members, place)].max(axis=1) + rules.prior[1, 1]
-        grown = members[evidence[members] > 0]
-        block = np.ix_(grown, place)
-        answers = search_rows(scan, rules, rows[block], log_slope[block], found.stuck[block], (SINGLE,), n_jobs)
-        evidence[grown] = answers.odds
-    return evidence
+    for scan, members, block in detector.groups(rows):
+        _weigh_singles(detector, scan, members, block, rows, log_slope, found, n_jobs)
+
+
+def _weigh_windows(
+    detector: Detector,
+    scan: Scan,
+    members: Integers,
+    block: Any,
+    rows: Floats,
+    log_slope: Floats,
+    laid: Floats,
+    found: Evidence,
+    n_jobs: int | None,
+) -> None:
+    weighed = window_evidence(scan, rows[block], log_slope[block], n_jobs)
+    found.values[members, :STUCK] = np.maximum(weighed.values, NO_EVIDENCE)
+    found.log_density[members] = weighed.log_density
+    found.cells[block] = weighed.cells
+    found.values[members, STUCK], found.stuck[block] = stuck_evidence(
+        scan, *mixture_arrays(scan), detector.repeated, block[1].ravel(), laid[block], rows[block], n_jobs
+    )
+
+
+def _weigh_singles(
+    detector: Detector,
+    scan: Scan,
+    members: Integers,
+    block: Any,
+    rows: Floats,
+    log_slope: Floats,
+    found: Evidence,
+    n_jobs: int | None,
+) -> None:
+    rules = set_rules(scan, detector.prices.single, detector.prices.extra, 0, SINGLE_STEPS)
+    evidence = found.cells[block].max(axis=1) + rules.prior[1, 1]
+    grown = evidence > 0
+    part = np.ix_(members[grown], block[1].ravel())
+    answers = search_rows(scan, rules, rows[part], log_slope[part], found.stuck[part], (SINGLE,), n_jobs)
+    evidence[grown] = answers.odds
+    found.values[members, SINGLE] = evidence
 
 
 def find_sets(detector: Detector, values: Floats, evidence: Evidence, n_jobs: int | None = None) -> Sets:
@@ -210,20 +252,16 @@ def find_sets(detector: Detector, values: Floats, evidence: Evidence, n_jobs: in
     leading = detector.tails.leading(evidence.values)
     surely = (evidence.values - detector.tails.edge)[:, STUCK] > SURELY_STUCK * detector.tails.slope[STUCK]
     stuck = surely | (leading == STUCK)
-    for observed, members in patterns(rows):
-        place = np.flatnonzero(observed)
-        if len(place) < 2:
-            continue
-        scan = detector.scan(observed)
+    for scan, members, (_, place) in detector.groups(rows):
         # Runs are moved along a sequence; a grid's squares are only improved cell by cell.
         on_grid = scan.cells.height > 1
         others = (NOISE, SINGLE, FOREIGN) if on_grid else (NOISE, SINGLE, FOREIGN, SHIFTED)
         rounds = 0 if on_grid else ROUNDS
-        rules = set_rules(scan, detector.prices.run, detector.prices.extra, rounds, 3 * len(place), detector.typical)
+        rules = set_rules(scan, detector.prices.run, detector.prices.extra, rounds, 3 * place.size, detector.typical)
         # The stuck run alone is tried where it is sure or the oddest thing; all else elsewhere, and where that fails.
         for tried in ((STUCK,), others):
             some = members[stuck[members]] if tried == (STUCK,) else members[found.unusual[members]]
-            block = np.ix_(some, place)
+            block = np.ix_(some, place.ravel())
             answers = search_rows(scan, rules, rows[block], log_slope[block], evidence.stuck[block], tried, n_jobs)
             unusual = is_unusual(detector.rarity, answers, detector.density.tail)
             found.unusual[some] = unusual
@@ -261,11 +299,8 @@ def clean_rests(detector: Detector, values: Floats, out: Booleans) -> Floats:
     """Return the rest scores (n,) of rows when the cells ``out`` (n, d), in layout order, are left out."""
     rows = detector.columns.to_rows(values)[0]
     scores = np.zeros(len(rows))
-    for observed, members in patterns(rows):
-        place = np.flatnonzero(observed)
-        if len(place) < 2:
-            continue
-        block, forms = np.ix_(members, place), np.empty(len(members))
-        rest_forms(*mixture_arrays(detector.scan(observed)), rows[block], out[block], forms)
+    for scan, members, block in detector.groups(rows):
+        forms = np.empty(len(members))
+        rest_forms(*mixture_arrays(scan), rows[block], out[block], forms)
         scores[members] = rest_scores(forms, (~out[block]).sum(axis=1), detector.density.tail)
     return scores

@@ -8,15 +8,13 @@ Rows are processed in blocks of one size, a row a lane, so that a row's evidence
 """
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cholesky
-from scipy.linalg.lapack import dtrtri
+from scipy.linalg.lapack import dpotrf, dtrtri
 
 from treemend.mender.compiled import kernel
 from treemend.mender.density import Density, density_constants
@@ -33,19 +31,23 @@ NOISE, FOREIGN, SHIFTED, STUCK, SINGLE = range(5)
 KINDS = ("noise", "foreign", "shifted", "stuck")
 # Standard deviation of a common shift, in units of a column's range.
 SHIFT = 0.3
-LANES = 64
+LANES = 32
+# Rows with missing values are judged by this many components: factors are worked out for each pattern of gaps.
+MOST_LIKELY, MOST_AGAINST = 4, 4.0
 
 
 @dataclass(frozen=True)
 class Scan:
     """All that does not depend on the row: the density of some observed cells, their windows, and factors.
 
-    ``given_rest`` and ``alone`` hold, for each chain, the inverse Cholesky factors (K, L, L) of its block of the
-    precision and of the covariance; ``levels`` (3, K, V) what a window adds to the log density: without it, alone, and
-    with a common shift; ``growth`` (K, V) how much a shift widens the quadratic form.
+    ``components`` tells which ones of all the density has. ``given_rest`` and ``alone`` hold, for each chain, the
+    inverse Cholesky factors (K, L, L) of its block of the precision and of the covariance; ``levels`` (3, K, V) what a
+    window adds to the log density: without it, alone, and with a common shift; ``growth`` (K, V) how much a shift
+    widens the quadratic form.
     """
 
     density: Density
+    components: Booleans
     cells: Cells
     windows: Windows
     constants: Floats
@@ -86,10 +88,17 @@ class WindowEvidence(NamedTuple):
         return WindowEvidence(*(cast(Any, array[rows]) for array in self))
 
 
-def prepare_scan(density: Density, layout: Layout, observed: Booleans | None = None) -> Scan:
-    """Work out what does not depend on the row, for rows in which the ``observed`` cells are there."""
+def prepare_scan(
+    density: Density, layout: Layout, observed: Booleans | None = None, components: Booleans | None = None
+) -> Scan:
+    """Work out what does not depend on the row, for rows in which the ``observed`` cells are there.
+
+    Only some ``components`` of the density count; all by default.
+    """
+    if components is None:
+        components = np.ones(len(density.centre), bool)
     if observed is not None:
-        density = density.restrict(observed)
+        density = density.restrict(observed, components)
     cells = lay_cells(layout, observed)
     windows = lay_windows(cells)
     n_components, d = density.centre.shape
@@ -103,7 +112,7 @@ def prepare_scan(density: Density, layout: Layout, observed: Booleans | None = N
         for k in range(n_components):
             inner = density.precision[k][block]
             for i, (matrix, factors) in enumerate(((inner, given_rest), (density.covariance[k][block], alone))):
-                factor = cholesky(matrix, lower=True, check_finite=False)
+                factor = dpotrf(matrix, lower=1, clean=1)[0]
                 factors[c][k] = dtrtri(factor, lower=1)[0]
                 facts[i, k, here] = np.log(np.diag(factor)).cumsum()[last]
             facts[2, k, here] = (2 * np.tril(inner).sum(axis=1) - np.diag(inner)).cumsum()[last]
@@ -115,21 +124,21 @@ def prepare_scan(density: Density, layout: Layout, observed: Booleans | None = N
             level - 0.5 * np.log(growth) + constants[d],
         ]
     )
-    return Scan(density, cells, windows, constants, chains, given_rest, alone, levels, growth)
+    return Scan(density, components, cells, windows, constants, chains, given_rest, alone, levels, growth)
 
 
-def patterns(rows: Floats) -> Iterator[tuple[Booleans, Integers]]:
-    """Yield each pattern of observed cells that occurs, and the numbers of its rows."""
-    observed = ~np.isnan(rows)
-    complete = observed.all(axis=1)
-    if complete.any():
-        yield np.ones(rows.shape[1], bool), np.flatnonzero(complete)
-    others = np.flatnonzero(~complete)
-    if len(others):
-        found, inverse = np.unique(np.packbits(observed[others], axis=1), axis=0, return_inverse=True)
-        for i in range(len(found)):
-            members = others[inverse.ravel() == i]
-            yield observed[members[0]], members
+def likely_components(density: Density, rows: Floats) -> Booleans:
+    """Tell which components (n, K) are the `MOST_LIKELY` for each row, by its observed cells one by one.
+
+    A cell counts against a component by `MOST_AGAINST` nats at most, so that corrupted cells do not decide.
+    """
+    variance = np.diagonal(density.covariance, axis1=1, axis2=2)
+    score = np.empty((len(rows), len(density.centre)))
+    for k, centre in enumerate(density.centre):
+        cells = -0.5 * (rows - centre) ** 2 / variance[k] - 0.5 * np.log(variance[k])
+        score[:, k] = density.log_weight[k] + np.fmax(cells, -MOST_AGAINST).sum(axis=1, where=~np.isnan(rows))
+    rank = (-score).argsort(axis=1, kind="stable").argsort(axis=1, kind="stable")
+    return np.asarray(rank < MOST_LIKELY)
 
 
 def window_evidence(scan: Scan, rows: Floats, log_slope: Floats, n_jobs: int | None) -> WindowEvidence:

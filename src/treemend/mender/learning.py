@@ -23,7 +23,7 @@ from treemend.mender.detector import (
     weigh_singles,
     weigh_windows,
 )
-from treemend.mender.evidence import FOREIGN, NOISE, SHIFTED, SINGLE
+from treemend.mender.evidence import FOREIGN, NOISE, SHIFTED
 from treemend.mender.layout import Layout
 from treemend.mender.stuck import learn_repeated_values
 from treemend.progress import step
@@ -176,7 +176,9 @@ def _calibrated(
     folds = [replace(model, prices=learn_prices(_others(evidence, counting, f))) for f, model in enumerate(folds)]
     for f, model in enumerate(folds):
         own = np.flatnonzero(fold == f)
-        evidence.values[own, SINGLE] = weigh_singles(model, values[own], evidence.of(own), n_jobs)
+        found = evidence.of(own)
+        weigh_singles(model, values[own], found, n_jobs)
+        evidence.put(own, found)
     folds = [replace(model, tails=learn_tails(_others(evidence, counting, f).values)) for f, model in enumerate(folds)]
     rests = []
     rng = np.random.default_rng(seed)

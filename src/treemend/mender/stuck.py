@@ -101,7 +101,7 @@ def stuck_evidence(
     mix: Mixture,
     law: Law,
     repeated: RepeatedValues,
-    observed: Booleans,
+    place: Integers,
     laid: Floats,
     rows: Floats,
     n_jobs: int | None,
@@ -114,7 +114,7 @@ def stuck_evidence(
         Of the observed cells.
     repeated : RepeatedValues
         Of all cells.
-    observed : (d,) bool
+    place : (number observed,) int
         Which cells ``laid`` and ``rows`` have.
     laid, rows : (n, number observed)
         Values in the user's units and coordinates, in layout order.
@@ -125,9 +125,9 @@ def stuck_evidence(
     evidence, mask = np.zeros(n), np.zeros((n, d), bool)
     cells = scan.cells
     table = (
-        np.ascontiguousarray(repeated.value[observed]),
-        np.ascontiguousarray(repeated.share[observed]),
-        np.ascontiguousarray(repeated.tie[observed]),
+        repeated.value[place],
+        np.ascontiguousarray(repeated.share[place][:, :, scan.components]),
+        repeated.tie[place],
         repeated.tolerance,
     )
     laid = np.ascontiguousarray(laid)

@@ -5,6 +5,7 @@ coarse on purpose: `sets` moves the borders, and only in declared rows.
 """
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -174,12 +175,18 @@ def run_prior(d: int, price: float = 0.0) -> Floats:
     >>> bool(prior[4, 1] > prior[4, 4])
     True
     """
+    harmonic = np.append(0.0, np.cumsum(1 / np.arange(1, d + 2)))
+    return np.asarray(_chain_prior(d) - price * harmonic)
+
+
+@cache
+def _chain_prior(d: int) -> Floats:
+    """Return the log prior odds of the chain alone."""
     n, runs = np.mgrid[: d + 2, : d + 2].astype(np.float64)
     possible = (runs <= n) & (runs <= d - n + 1) & (n <= d) & ((runs > 0) | (n == 0))
     stay, calm = np.maximum(n - runs, 0), np.maximum(d - n - runs + 1, 0)
-    harmonic = np.append(0.0, np.cumsum(1 / np.arange(1, d + 2)))
     prior = betaln(runs + START, calm + CALM) - betaln(START, d + 1 + CALM)
-    prior += betaln(stay + STAY, runs + LEAVE) - betaln(STAY, LEAVE) - price * harmonic
+    prior += betaln(stay + STAY, runs + LEAVE) - betaln(STAY, LEAVE)
     prior[~possible] = IMPOSSIBLE
     prior[0, 0] = 0.0
     return np.asarray(prior)
