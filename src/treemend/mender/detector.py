@@ -180,12 +180,8 @@ def weigh_rows(detector: Detector, values: Floats, n_jobs: int | None = None) ->
 
     Neither threads nor the other rows change a row's evidence by a bit.
     """
-    found = Evidence.none(*values.shape)
-    rows, log_slope = detector.columns.to_rows(values)
-    laid = values[:, detector.layout.order]
-    for scan, members, block in detector.groups(rows):
-        _weigh_windows(detector, scan, members, block, rows, log_slope, laid, found, n_jobs)
-        _weigh_singles(detector, scan, members, block, rows, log_slope, found, n_jobs)
+    found = weigh_windows(detector, values, n_jobs)
+    weigh_singles(detector, values, found, n_jobs)
     return replace(found, statistic=detector.tails.statistic(found.values))
 
 
@@ -195,7 +191,13 @@ def weigh_windows(detector: Detector, values: Floats, n_jobs: int | None = None)
     rows, log_slope = detector.columns.to_rows(values)
     laid = values[:, detector.layout.order]
     for scan, members, block in detector.groups(rows):
-        _weigh_windows(detector, scan, members, block, rows, log_slope, laid, found, n_jobs)
+        weighed = window_evidence(scan, rows[block], log_slope[block], n_jobs)
+        found.values[members, :STUCK] = np.maximum(weighed.values, NO_EVIDENCE)
+        found.log_density[members] = weighed.log_density
+        found.cells[block] = weighed.cells
+        found.values[members, STUCK], found.stuck[block] = stuck_evidence(
+            scan, *mixture_arrays(scan), detector.repeated, block[1].ravel(), laid[block], rows[block], n_jobs
+        )
     return found
 
 
@@ -203,46 +205,13 @@ def weigh_singles(detector: Detector, values: Floats, found: Evidence, n_jobs: i
     """Add the log odds of single cells to what `weigh_windows` returned; negative where not even one gains."""
     rows, log_slope = detector.columns.to_rows(values)
     for scan, members, block in detector.groups(rows):
-        _weigh_singles(detector, scan, members, block, rows, log_slope, found, n_jobs)
-
-
-def _weigh_windows(
-    detector: Detector,
-    scan: Scan,
-    members: Integers,
-    block: Any,
-    rows: Floats,
-    log_slope: Floats,
-    laid: Floats,
-    found: Evidence,
-    n_jobs: int | None,
-) -> None:
-    weighed = window_evidence(scan, rows[block], log_slope[block], n_jobs)
-    found.values[members, :STUCK] = np.maximum(weighed.values, NO_EVIDENCE)
-    found.log_density[members] = weighed.log_density
-    found.cells[block] = weighed.cells
-    found.values[members, STUCK], found.stuck[block] = stuck_evidence(
-        scan, *mixture_arrays(scan), detector.repeated, block[1].ravel(), laid[block], rows[block], n_jobs
-    )
-
-
-def _weigh_singles(
-    detector: Detector,
-    scan: Scan,
-    members: Integers,
-    block: Any,
-    rows: Floats,
-    log_slope: Floats,
-    found: Evidence,
-    n_jobs: int | None,
-) -> None:
-    rules = set_rules(scan, detector.prices.single, detector.prices.extra, 0, SINGLE_STEPS)
-    evidence = found.cells[block].max(axis=1) + rules.prior[1, 1]
-    grown = evidence > 0
-    part = np.ix_(members[grown], block[1].ravel())
-    answers = search_rows(scan, rules, rows[part], log_slope[part], found.stuck[part], (SINGLE,), n_jobs)
-    evidence[grown] = answers.odds
-    found.values[members, SINGLE] = evidence
+        rules = set_rules(scan, detector.prices.single, detector.prices.extra, 0, SINGLE_STEPS)
+        evidence = found.cells[block].max(axis=1) + rules.prior[1, 1]
+        grown = evidence > 0
+        part = np.ix_(members[grown], block[1].ravel())
+        answers = search_rows(scan, rules, rows[part], log_slope[part], found.stuck[part], (SINGLE,), n_jobs)
+        evidence[grown] = answers.odds
+        found.values[members, SINGLE] = evidence
 
 
 def find_sets(detector: Detector, values: Floats, evidence: Evidence, n_jobs: int | None = None) -> Sets:

@@ -19,7 +19,7 @@ from scipy.linalg.lapack import dpotrf, dtrtri
 from treemend.mender.compiled import kernel
 from treemend.mender.density import Density, density_constants
 from treemend.mender.layout import Layout
-from treemend.mender.swept import Law, log_sum, student
+from treemend.mender.swept import Law, log_sum, prefix_forms, student
 from treemend.mender.windows import Cells, Windows, lay_cells, lay_windows
 from treemend.threads import for_chunks
 
@@ -91,18 +91,20 @@ class WindowEvidence(NamedTuple):
 def prepare_scan(
     density: Density, layout: Layout, observed: Booleans | None = None, components: Booleans | None = None
 ) -> Scan:
-    """Work out what does not depend on the row, for rows in which the ``observed`` cells are there.
+    """Work out what does not depend on the row, for complete rows or those in which only some cells are observed.
 
-    Only some ``components`` of the density count; all by default.
+    Only some ``components`` of the density count; all by default. There are no factors for incomplete rows.
     """
     if components is None:
         components = np.ones(len(density.centre), bool)
-    if observed is not None:
-        density = density.restrict(observed, components)
     cells = lay_cells(layout, observed)
     windows = lay_windows(cells)
+    constants = density_constants(len(cells.joined))
+    if observed is not None:
+        nothing = np.empty((0, 0, 0))
+        density = density.restrict(observed, components)
+        return Scan(density, components, cells, windows, constants, [], [], [], nothing, nothing)
     n_components, d = density.centre.shape
-    constants = density_constants(d)
     chains = [windows.order[start:stop] for start, stop in pairwise(windows.chain_start)]
     given_rest, alone = ([np.zeros((n_components, len(chain), len(chain))) for chain in chains] for _ in range(2))
     facts = np.empty((3, n_components, len(windows.size)))
@@ -154,6 +156,10 @@ def window_evidence(scan: Scan, rows: Floats, log_slope: Floats, n_jobs: int | N
     """
     n, d = rows.shape
     density, windows = scan.density, scan.windows
+    level, law = density.log_weight + density.log_det, Law(scan.constants, density.tail)
+    density_arrays = density.centre, density.covariance, density.precision, density.log_weight, density.log_det
+    chains = windows.order, windows.chain_start, windows.window_start, windows.size
+    lanes = LANES if scan.chains else 1
     shape = n, len(density.centre)
     found = WindowEvidence(
         np.full((n, 3), -np.inf),
@@ -167,29 +173,93 @@ def window_evidence(scan: Scan, rows: Floats, log_slope: Floats, n_jobs: int | N
     )
 
     def task(part: slice) -> None:
-        for begin in range(part.start * LANES, min(part.stop * LANES, n), LANES):
-            own = slice(begin, min(begin + LANES, n))
-            block = np.zeros((d, LANES))
-            block[:, : own.stop - begin] = rows[own].T
-            whole, force, forms = _quadratic_forms(scan, block)
+        for begin in range(part.start * lanes, min(part.stop * lanes, n), lanes):
+            own = slice(begin, min(begin + lanes, n))
+            if scan.chains:
+                block = np.zeros((d, lanes))
+                block[:, : own.stop - begin] = rows[own].T
+                weighed = (*_quadratic_forms(scan, block), scan.levels)
+            else:
+                weighed = _empty_forms(len(level), d, len(windows.size))
+                _row_forms(rows[begin], *density_arrays, law, *chains, *weighed)
+            whole, force, forms, levels = weighed
             _best_windows(
                 log_slope[own],
                 whole,
                 force,
                 forms,
+                levels,
                 density.precision,
-                density.log_weight + density.log_det,
-                Law(scan.constants, density.tail),
-                scan.levels,
+                level,
+                law,
                 windows.order,
                 windows.first,
                 windows.size,
                 found.part(own),
             )
 
-    if d:
-        for_chunks(task, -(-n // LANES), LANES * scan.levels.size * d, n_jobs)
+    for_chunks(task, -(-n // lanes), lanes * 3 * level.size * len(windows.size) * d, n_jobs)
     return found
+
+
+def _empty_forms(n_components: int, d: int, n_windows: int) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return memory for the form, forces, window forms and levels of one row."""
+    shape = 3, n_components, n_windows
+    return np.zeros((n_components, 1)), np.empty((n_components, d, 1)), np.empty((*shape, 1)), np.empty(shape)
+
+
+@kernel
+def _row_forms(
+    row: Floats,
+    centre: Floats,
+    covariance: Floats,
+    precision: Floats,
+    log_weight: Floats,
+    log_det: Floats,
+    law: Law,
+    order: Integers,
+    chain_start: Integers,
+    window_start: Integers,
+    size: Integers,
+    whole: Floats,
+    force: Floats,
+    forms: Floats,
+    levels: Floats,
+) -> None:
+    """Fill what `_quadratic_forms` returns, and the levels, for one row: each chain is factorised for it alone."""
+    d = len(row)
+    away, r = np.empty(d), np.empty(d)
+    upper, given_rest, alone = np.empty((d, d)), np.empty((2, d)), np.empty((2, d))
+    for k in range(len(log_weight)):
+        for j in range(d):
+            away[j] = row[j] - centre[k, j]
+            r[j] = 0.0
+        for b in range(d):
+            for a in range(d):
+                r[a] += precision[k, b, a] * away[b]
+        for j in range(d):
+            whole[k, 0] += r[j] * away[j]
+            force[k, j, 0] = r[j]
+        for c in range(len(window_start) - 1):
+            chain = order[chain_start[c] : chain_start[c + 1]]
+            prefix_forms(precision[k], 1.0, r, chain, len(chain), upper, given_rest)
+            prefix_forms(covariance[k], 1.0, away, chain, len(chain), upper, alone)
+            information, total, at = 0.0, 0.0, 0
+            for v in range(window_start[c], window_start[c + 1]):
+                m = size[v]
+                while at < m:
+                    for b in range(at):
+                        information += 2.0 * precision[k, chain[at], chain[b]]
+                    information += precision[k, chain[at], chain[at]]
+                    total += r[chain[at]]
+                    at += 1
+                growth = 1.0 + SHIFT * SHIFT * information
+                forms[0, k, v, 0], forms[1, k, v, 0] = given_rest[0, m - 1], alone[0, m - 1]
+                forms[2, k, v, 0] = SHIFT * SHIFT * total * total / growth
+                level = log_weight[k] + log_det[k]
+                levels[0, k, v] = level - given_rest[1, m - 1] + law.constants[d - m]
+                levels[1, k, v] = log_weight[k] - alone[1, m - 1] + law.constants[m]
+                levels[2, k, v] = level - 0.5 * math.log(growth) + law.constants[d]
 
 
 def _quadratic_forms(scan: Scan, block: Floats) -> tuple[Floats, Floats, Floats]:
@@ -219,10 +289,10 @@ def _best_windows(
     whole: Floats,
     force: Floats,
     forms: Floats,
+    levels: Floats,
     precision: Floats,
     level: Floats,
     law: Law,
-    levels: Floats,
     order: Integers,
     first: Integers,
     size: Integers,
