@@ -92,7 +92,7 @@ def test_log_odds_are_those_of_the_formula(seed):
     for i in range(4):
         labels = answers.labels[i]
         n, runs = int((labels >= 0).sum()), naive_runs(labels)
-        assert (n, runs) == count_runs(labels, rules.joined, -1)
+        assert (n, runs) == count_runs(labels, rules.earlier, -1)
         evidence = log_odds(density, rows[i], u[i], labels)
         assert answers.evidence[i] == pytest.approx(evidence, abs=1e-6)
         assert answers.odds[i] == pytest.approx(evidence + rules.prior[n, runs], abs=1e-6)
@@ -185,6 +185,6 @@ def test_runs_do_not_cross_the_border_of_a_group():
     assert not cells.joined[8]
     labels = np.full(16, -1, np.int8)
     labels[6:10] = NOISE
-    assert count_runs(labels, cells.joined, -1) == (4, 2)
+    assert count_runs(labels, cells.earlier, -1) == (4, 2)
     detector = learn_detector(clean, Layout(np.arange(16), groups=groups), 0, 1)[0]
     assert found_in(detector, clean[:5] + 30.0 * (np.arange(16) == 4)).kinds[:, 4].min() >= 0

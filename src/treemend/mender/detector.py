@@ -172,7 +172,8 @@ def set_rules(scan: Scan, price: float, extra: Floats, rounds: int, steps: int, 
     typical = np.full(d + 1, -np.inf) if typical is None else typical
     prior = run_prior(d, max(0.0, price + run_prior(d)[1, 1]))
     reach, followed = math.ceil(d / BLOCKS) + 1, FOLLOWED if d <= NARROW else 1
-    return Rules(cells.joined, cells.edges, prior, extra, typical, most_cells(d), reach, rounds, steps, followed)
+    lie = cells.joined, cells.earlier, cells.later, cells.edges
+    return Rules(*lie, prior, extra, typical, most_cells(d), reach, rounds, steps, followed)
 
 
 def weigh_rows(detector: Detector, values: Floats, n_jobs: int | None = None) -> Evidence:
@@ -223,12 +224,10 @@ def find_sets(detector: Detector, values: Floats, evidence: Evidence, n_jobs: in
     stuck = surely | (leading == STUCK)
     for scan, members, (_, place) in detector.groups(rows):
         # Runs are moved along a sequence; a grid's squares are only improved cell by cell.
-        on_grid = scan.cells.height > 1
-        others = (NOISE, SINGLE, FOREIGN) if on_grid else (NOISE, SINGLE, FOREIGN, SHIFTED)
-        rounds = 0 if on_grid else ROUNDS
+        rounds = 0 if scan.cells.height > 1 else ROUNDS
         rules = set_rules(scan, detector.prices.run, detector.prices.extra, rounds, 3 * place.size, detector.typical)
         # The stuck run alone is tried where it is sure or the oddest thing; all else elsewhere, and where that fails.
-        for tried in ((STUCK,), others):
+        for tried in ((STUCK,), (NOISE, SINGLE, FOREIGN, SHIFTED)):
             some = members[stuck[members]] if tried == (STUCK,) else members[found.unusual[members]]
             block = np.ix_(some, place.ravel())
             answers = search_rows(scan, rules, rows[block], log_slope[block], evidence.stuck[block], tried, n_jobs)

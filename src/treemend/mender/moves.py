@@ -38,6 +38,8 @@ class Rules(NamedTuple):
     """How cells lie, what sets cost, and how long the search goes on."""
 
     joined: Booleans  # d
+    earlier: Integers  # 3 x d
+    later: Integers  # 3 x d
     edges: Integers
     prior: Floats  # d + 2 x d + 2: of n cells in R runs
     extra: Floats  # 5: what each kind costs beyond noise
@@ -50,15 +52,36 @@ class Rules(NamedTuple):
 
 
 @kernel
-def count_runs(labels: Labels, joined: Booleans, kind: int) -> tuple[int, int]:
-    """Return how many cells of a kind there are (any kind: -1), and in how many runs."""
+def _begins(labels: Labels, earlier: Integers, kind: int, j: int) -> bool:
+    """Tell whether a cell is of a kind (any kind: -1) and no earlier neighbour is."""
+    if labels[j] < 0 or (kind >= 0 and labels[j] != kind):
+        return False
+    for direction in range(len(earlier)):
+        other = earlier[direction, j]
+        if other >= 0 and labels[other] >= 0 and (kind < 0 or labels[other] == kind):
+            return False
+    return True
+
+
+@kernel
+def count_runs(labels: Labels, earlier: Integers, kind: int) -> tuple[int, int]:
+    """Return how many cells of a kind there are (any kind: -1), and how many of them begin a run or a patch."""
     n, runs = 0, 0
     for j in range(len(labels)):
-        if labels[j] >= 0 and (kind < 0 or labels[j] == kind):
-            n += 1
-            if j == 0 or not joined[j] or labels[j - 1] < 0 or (kind >= 0 and labels[j - 1] != kind):
-                runs += 1
+        n += labels[j] >= 0 and (kind < 0 or labels[j] == kind)
+        runs += _begins(labels, earlier, kind, j)
     return n, runs
+
+
+@kernel
+def _begins_near(labels: Labels, rules: Rules, j: int) -> int:
+    """Return how many runs of noise begin at cell j or a later neighbour of it."""
+    count = int(_begins(labels, rules.earlier, NOISE, j))
+    for direction in range(len(rules.later)):
+        other = rules.later[direction, j]
+        if other >= 0:
+            count += _begins(labels, rules.earlier, NOISE, other)
+    return count
 
 
 @kernel
@@ -76,8 +99,8 @@ def _noise_beside(labels: Labels, joined: Booleans, lo: int, hi: int) -> int:
 def toggle_cells(law: Law, rules: Rules, state: State, u: Floats, labels: Labels, space: Space) -> None:
     """Toggle the best cell while that gains; a set does not become empty again."""
     d = len(u)
-    n, runs = count_runs(labels, rules.joined, NOISE)
-    n_out = count_runs(labels, rules.joined, -1)[0]
+    n, runs = count_runs(labels, rules.earlier, NOISE)
+    n_out = count_runs(labels, rules.earlier, -1)[0]
     only_noise = n == n_out
     for _ in range(rules.steps):
         toggle_gains(state, law, d - n_out, space.gains)
@@ -85,15 +108,14 @@ def toggle_cells(law: Law, rules: Rules, state: State, u: Floats, labels: Labels
         for j in range(d):
             if labels[j] > NOISE:
                 continue
-            beside = _noise_beside(labels, rules.joined, j, j + 1)
-            if labels[j] == NOISE:
-                if only_noise and n == 1:
-                    continue
-                change, new_runs, value = -1, runs + beside - 1, space.gains[j] - u[j]
-            else:
-                if n_out + 1 > MOST_OUT * d:
-                    continue
-                change, new_runs, value = 1, runs + 1 - beside, space.gains[j] + u[j]
+            change = -1 if labels[j] == NOISE else 1
+            if (change < 0 and only_noise and n == 1) or (change > 0 and n_out + 1 > MOST_OUT * d):
+                continue
+            new_runs = runs - _begins_near(labels, rules, j)
+            labels[j] = KEPT if change < 0 else NOISE
+            new_runs += _begins_near(labels, rules, j)
+            labels[j] = NOISE if change < 0 else KEPT
+            value = space.gains[j] + change * u[j]
             value += rules.prior[n + change, new_runs] - rules.prior[n, runs]
             if value > best:
                 best, at, best_runs = value, j, new_runs
@@ -127,8 +149,8 @@ def move_run(law: Law, rules: Rules, state: State, u: Floats, labels: Labels, ne
     coarse windows; it grows to its full length by moves of its borders.
     """
     d = len(u)
-    n, runs = count_runs(labels, rules.joined, NOISE)
-    n_out = count_runs(labels, rules.joined, -1)[0]
+    n, runs = count_runs(labels, rules.earlier, NOISE)
+    n_out = count_runs(labels, rules.earlier, -1)[0]
     longest = 2 * rules.reach
     best, best_at, best_side, best_m = LEAST_GAIN, -1, 0, 0
     for side in (1, -1):

@@ -215,7 +215,7 @@ def _search(
     for j in range(d):
         if labels[j] >= 0:
             lo, hi = min(lo, j), j + 1
-    if kind == SHIFTED:
+    if kind == SHIFTED and rules.rounds > 0:
         lo, hi = best_shift(law, rules, mix.precision[k], r[k], q[k], lo, hi)
         for j in range(d):
             labels[j] = SHIFTED if lo <= j < hi else KEPT
@@ -249,7 +249,7 @@ def _keep_best(
     i: int,
 ) -> None:
     """Let a set be the answer of row i if its log odds under the whole density are the largest so far."""
-    n, runs = count_runs(labels, rules.joined, -1)
+    n, runs = count_runs(labels, rules.earlier, -1)
     if n == 0 or (n > MOST_OUT * len(u) and kind != STUCK):
         return
     terms, forms = np.empty(len(q)), np.empty(len(q))
@@ -264,7 +264,7 @@ def _keep_best(
     for j in range(len(u)):
         if labels[j] == NOISE:
             evidence += u[j]
-    margin = CLOSE if n > count_runs(answers.labels[i], rules.joined, -1)[0] else 0.0
+    margin = CLOSE if n > count_runs(answers.labels[i], rules.earlier, -1)[0] else 0.0
     if evidence + rules.prior[n, runs] > answers.odds[i] + margin:
         answers.odds[i], answers.evidence[i] = evidence + rules.prior[n, runs], evidence
         answers.rest[i] = forms[terms.argmax()]
@@ -345,7 +345,7 @@ def find_rows(
                         labels[j] = KEPT
                 _search(mix, law, rules, state, r, q, away, k, 0, u, kind, space, labels)
                 _keep_best(mix, law, rules, r, q, away, u, whole, kind, labels, space, answers, i)
-                n_out, runs = count_runs(answers.labels[i], rules.joined, -1)
+                n_out, runs = count_runs(answers.labels[i], rules.earlier, -1)
                 # One run that leaves a typical rest: no other start is followed.
                 explained = runs == 1 and answers.rest[i] <= rules.typical[d - n_out]
                 if explained:

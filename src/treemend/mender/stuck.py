@@ -139,10 +139,8 @@ def stuck_evidence(
             laid[part],
             rows[part],
             *table,
-            cells.joined,
-            cells.line,
-            cells.column,
-            cells.height,
+            cells.earlier,
+            cells.later,
             fewest_equal(scan),
             evidence[part],
             mask[part],
@@ -153,30 +151,12 @@ def stuck_evidence(
 
 
 @kernel
-def _runs_of_equals(laid: Floats, joined: Booleans, tolerance: float, region: Integers) -> int:
-    """Give numbers to the runs of equal neighbours; return how many."""
-    count = 0
-    for j in range(len(laid)):
-        if j > 0 and (not joined[j] or abs(laid[j] - laid[j - 1]) > tolerance * abs(laid[j])):
-            count += 1
-        region[j] = count
-    return count + 1
-
-
-@kernel
-def _patches_of_equals(laid: Floats, line: Integers, column: Integers, tolerance: float, region: Integers) -> int:
-    """Give numbers to the connected patches of equal cells of a grid; return how many."""
+def _regions_of_equals(laid: Floats, earlier: Integers, later: Integers, tolerance: float, region: Integers) -> int:
+    """Give numbers to the connected regions of equal cells; return how many."""
     d = len(laid)
-    width = 0
-    for j in range(d):
-        width = max(width, column[j] + 1)
-    at = np.empty((line[d - 1] + 1) * width, np.int64)
-    for p in range(len(at)):
-        at[p] = -1
-    for j in range(d - 1, -1, -1):
-        at[line[j] * width + column[j]] = j
-        region[j] = -1
     stack = np.empty(d, np.int64)
+    for j in range(d):
+        region[j] = -1
     count = 0
     for seed in range(d):
         if region[seed] >= 0:
@@ -187,19 +167,12 @@ def _patches_of_equals(laid: Floats, line: Integers, column: Integers, tolerance
         while depth > 0:
             depth -= 1
             own = stack[depth]
-            for move in range(5):
-                y = line[own] + (move == 0) - (move == 1)
-                x = column[own] + (move == 2) - (move == 3)
-                if y < 0 or x < 0 or y > line[d - 1] or x >= width:
-                    continue
-                other = at[y * width + x]
-                # All channels of a pixel stand together.
-                while 0 <= other < d and line[other] == y and column[other] == x:
-                    if region[other] < 0 and abs(laid[other] - laid[seed]) <= tolerance * abs(laid[seed]):
-                        region[other] = count
-                        stack[depth] = other
-                        depth += 1
-                    other += 1
+            for direction in range(2 * len(earlier)):
+                other = earlier[direction // 2, own] if direction % 2 else later[direction // 2, own]
+                if other >= 0 and region[other] < 0 and abs(laid[other] - laid[seed]) <= tolerance * abs(laid[seed]):
+                    region[other] = count
+                    stack[depth] = other
+                    depth += 1
         count += 1
     return count
 
@@ -242,10 +215,8 @@ def _stuck_rows(
     share: Floats,
     tie: Floats,
     tolerance: float,
-    joined: Booleans,
-    line: Integers,
-    column: Integers,
-    height: int,
+    earlier: Integers,
+    later: Integers,
     fewest: int,
     evidence: Floats,
     mask: Booleans,
@@ -258,10 +229,7 @@ def _stuck_rows(
     outside, terms = np.empty(n_components), np.empty(n_components)
     log_share = np.empty((d, n_components))
     for i in range(n):
-        if height > 1:
-            count = _patches_of_equals(laid[i], line, column, tolerance, region)
-        else:
-            count = _runs_of_equals(laid[i], joined, tolerance, region)
+        count = _regions_of_equals(laid[i], earlier, later, tolerance, region)
         for j in range(d):
             size[j] = 0
         for j in range(d):

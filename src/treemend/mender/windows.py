@@ -39,6 +39,9 @@ class Cells:
     joined : (d,) bool
         Whether a cell continues the run of the cell before it: not the first one, and not across a group's border.
         Missing cells do not interrupt a run.
+    earlier, later : (3, d) int
+        Neighbours of each cell before and after it: along the sequence or line, the column, the channels of a pixel; -1
+        where there is none.
     line, column : (d,) int
         Place of each cell on its grid; a sequence has one line.
     height, width : int
@@ -48,6 +51,8 @@ class Cells:
     """
 
     joined: Booleans
+    earlier: Integers
+    later: Integers
     line: Integers
     column: Integers
     height: int
@@ -90,13 +95,29 @@ def lay_cells(layout: Layout, observed: Booleans | None = None) -> Cells:
     if layout.grid is not None and min(layout.grid[:2]) >= NARROWEST_GRID:
         height, width, channels = layout.grid
         line, column = np.divmod(place // channels, width)
-        return Cells(joined, line, column, height, width, np.array([0, n]))
+        joined[1:] = line[1:] == line[:-1]
+        number = np.full(len(layout.order) + 1, -1)
+        number[place] = np.arange(n)
+        steps = ((column, channels), (line, width * channels), (place % channels, 1))
+        earlier = np.array([number[np.where(at > 0, place - step, -1)] for at, step in steps])
+        return Cells(joined, earlier, _reverse(earlier), line, column, height, width, np.array([0, n]))
     edges = np.round(np.linspace(0, n, min(BLOCKS, n) + 1)).astype(np.int64)
     if layout.groups is not None:
         group = layout.groups[place]
         joined[1:] = group[1:] == group[:-1]
         edges = np.concatenate([edges, np.flatnonzero(~joined)])
-    return Cells(joined, np.zeros(n, np.int64), np.arange(n), 1, n, np.unique(edges))
+    earlier = np.full((3, n), -1)
+    earlier[0] = np.where(joined, np.arange(n) - 1, -1)
+    return Cells(joined, earlier, _reverse(earlier), np.zeros(n, np.int64), np.arange(n), 1, n, np.unique(edges))
+
+
+def _reverse(earlier: Integers) -> Integers:
+    """Return the later neighbour of each cell in each direction."""
+    later = np.full(earlier.shape, -1)
+    for found, neighbours in zip(later, earlier, strict=True):
+        there = np.flatnonzero(neighbours >= 0)
+        found[neighbours[there]] = there
+    return later
 
 
 def lay_windows(cells: Cells) -> Windows:
