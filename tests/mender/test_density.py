@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import multivariate_t
+from tests.mender.densities import learn_density, log_density
 
 from treemend.mender.density import (
     TAIL,
@@ -10,9 +11,7 @@ from treemend.mender.density import (
     choose_shape,
     density_constants,
     learn_assigned,
-    learn_density,
     learn_fold,
-    log_density,
     make_density,
 )
 

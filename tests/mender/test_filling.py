@@ -2,10 +2,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.mender.densities import learn_density
 from tests.mender.test_density import naive_log_density, random_density, two_clusters
 
 from treemend.mender.columns import Columns, learn_columns
-from treemend.mender.density import TAIL, Shape, density_constants, learn_density, make_density
+from treemend.mender.density import TAIL, Shape, density_constants, make_density
 from treemend.mender.filling import conditional, fill, soften
 from treemend.mender.moments import expect_incomplete
 from treemend.mender.spread import GRID, NORMAL_QUANTILE, Spread

@@ -2,10 +2,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.mender.densities import learn_density
 from tests.mender.test_density import two_clusters
 
 from treemend.mender.columns import column_widths, learn_columns
-from treemend.mender.density import Shape, learn_assigned, learn_density, learn_fold
+from treemend.mender.density import Shape, learn_assigned, learn_fold
 from treemend.mender.fill_calibration import calibrate_filling
 from treemend.mender.filling import fill, soften
 from treemend.mender.spread import NORMAL_QUANTILE, cut_gaps, describe_gaps, learn_spread

@@ -131,23 +131,8 @@ def make_density(centre: Floats, covariance: Floats, log_weight: Floats) -> Dens
     return Density(np.ascontiguousarray(centre), covariance[:, below[0], below[1]], log_weight)
 
 
-def log_density(density: Density, rows: Floats) -> Floats:
-    """Return the log density of the observed cells of each row; a row's bits do not depend on its company."""
-    level, _ = _expect_rows(density, np.ascontiguousarray(rows))
-    top = level.max(axis=1)
-    total = np.zeros(len(rows))
-    for k in range(level.shape[1]):
-        total += np.exp(level[:, k] - top)
-    return np.asarray(top + np.log(total))
-
-
-def learn_density(rows: Floats, shape: Shape, seed: int) -> Density:
-    """Learn a density of the given shape from rows with NaN where values are missing."""
-    return learn_assigned(rows, shape, seed)[0]
-
-
 def learn_assigned(rows: Floats, shape: Shape, seed: int) -> tuple[Density, Assignment]:
-    """Learn a density as `learn_density` does; also return which rows made which component, for `learn_fold`."""
+    """Learn a density of a shape from rows with NaN where values are missing; also which rows made which component."""
     moments, assignment = _learn_moments(rows, _roughly_filled(rows), shape, seed)
     return _density(moments, shape), assignment
 
