@@ -2,21 +2,17 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from treemend.exceptions import ModelFileError
 from treemend.mender.calibration import Calibration
-from treemend.mender.columns import Columns
 from treemend.mender.density import Density
 from treemend.mender.detector import Detector
 from treemend.mender.drift import N_QUANTILES, DriftReference
 from treemend.mender.fill_calibration import FillCalibration
 from treemend.mender.filling import soften
 from treemend.mender.layout import Layout
-from treemend.mender.low_rank import LowRankDensity
 from treemend.mender.spread import GRID
 from treemend.mender.wide import WideRows
 from treemend.model_file import check_shapes
@@ -58,29 +54,10 @@ class MenderModel:
         """From statistics to p-values."""
         return self.detector.calibration
 
-    @property
-    def fill_columns(self) -> Columns:
-        """The coordinates in which gaps are filled."""
-        return self.detector.columns if self.wide is None else self.wide.columns
-
-    @property
-    def fill_density(self) -> Density | LowRankDensity:
-        """The density that fills gaps."""
-        return self.detector.density if self.wide is None else self.wide.density
-
     @cached_property
-    def softened(self) -> Density | None:
-        """The density that fills stretches, where that is another one."""
-        return soften(self.detector.density, self.filling.softening) if self.filling.softening else None
-
-    def to_cells(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return what the detector judges: the values themselves, or means of blocks."""
-        return values if self.wide is None else self.wide.blocks.reduce(values)
-
-    def to_columns(self, cells: NDArray[Any]) -> NDArray[Any]:
-        """Put what is known of cells, in the detector's layout, into the order of the columns."""
-        in_order = self.detector.layout.to_columns(cells)
-        return in_order if self.wide is None else self.wide.blocks.expand(in_order)
+    def softened(self) -> Density:
+        """The density that fills stretches, where the calibration of filling asks for another one."""
+        return soften(self.detector.density, self.filling.softening)
 
     def validate(self) -> None:
         """Check that all parts, read from a file, have the same sizes."""

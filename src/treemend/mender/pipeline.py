@@ -99,7 +99,7 @@ def judge_rows(
     With a cross-fit the rows are those that the model learnt from: each is judged by a detector that has not seen it.
     """
     n, d = values.shape
-    calibration = model.calibration
+    calibration, blocks = model.detector.calibration, model.wide.blocks if model.wide else None
     examine_above = min(calibration.examined_above, calibration.threshold(rate))
     raw, statistic, sparse = np.empty(n), np.empty(n), np.zeros(n, dtype=bool)
     kinds, cell_evidence = np.full((n, d), -1, dtype=np.int8), np.zeros((n, d))
@@ -108,7 +108,7 @@ def judge_rows(
         for number in np.unique(fold):
             detector = model.detector if cross_fit is None or number < 0 else cross_fit.detectors[number]
             for chunk in _chunks(np.flatnonzero(fold == number), d):
-                cells = model.to_cells(values[chunk])
+                cells = blocks.reduce(values[chunk]) if blocks else values[chunk]
                 evidence = weigh_rows(detector, cells, n_jobs)
                 # The fewer cells a row has, the less can speak for it: below 0 that says nothing against it.
                 incomplete = np.isnan(cells).any(axis=1)
@@ -117,8 +117,9 @@ def judge_rows(
                 sparse[chunk] = calibration.is_sparse(evidence.log_density) & ~incomplete
                 examined = np.flatnonzero(evidence.statistic >= examine_above)
                 found = find_sets(detector, cells[examined], evidence.of(examined), n_jobs)
-                kinds[chunk[examined]] = model.to_columns(found.kinds)
-                cell_evidence[chunk[examined]] = model.to_columns(evidence.cells[examined])
+                for known, of_cells in ((kinds, found.kinds), (cell_evidence, evidence.cells[examined])):
+                    in_order = detector.layout.to_columns(of_cells)
+                    known[chunk[examined]] = blocks.expand(in_order) if blocks else in_order
                 left_alone = found.unusual & (evidence.statistic[examined] >= calibration.examined_above)
                 statistic[chunk[examined[left_alone]]] = calibration.least
                 advance(len(chunk))
@@ -150,15 +151,15 @@ def mend_rows(
     drift.add(values, kinds >= 0, unusual)
     if leave_if_drifted and not drift.covered:
         kinds = np.full(kinds.shape, -1, dtype=np.int8)
-    gaps = (kinds >= 0) | np.isnan(values)
+    gaps, filler = (kinds >= 0) | np.isnan(values), model.wide or model.detector
     filled = Filled(np.full(gaps.shape, np.nan), np.full(gaps.shape, np.nan), np.full((n_draws, *gaps.shape), np.nan))
     for chunk in _chunks(np.flatnonzero(gaps.any(axis=1)), values.shape[1]):
         found = fill(
-            model.fill_density,
-            model.fill_columns,
+            filler.density,
+            filler.columns,
             values[chunk],
             gaps[chunk],
-            softened=model.softened,
+            softened=model.softened if model.filling.softening else None,
             spread=model.filling.spread,
             imputation=imputation,
             n_draws=n_draws,
