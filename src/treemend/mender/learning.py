@@ -33,8 +33,8 @@ Integers = NDArray[np.int64]
 Booleans = NDArray[np.bool_]
 
 FOLDS = 5
-MOST_CROSS_FITTED = 5000
-MOST_LEARNT = 4000
+MOST_CROSS_FITTED = 3000
+MOST_LEARNT = 3000
 MOST_JUDGED = 4000
 # Rows of a fold whose rests are scored: what counts is their 1 % quantile.
 MOST_RESTS = 200

@@ -10,7 +10,7 @@ from treemend.tables import count_rows, take_rows
 __all__ = ["MOST_REFERENCE_ROWS", "mend"]
 
 # Up to this many rows each is judged by a model that has not seen it; beyond, a sample of this size is the reference.
-MOST_REFERENCE_ROWS = 5_000
+MOST_REFERENCE_ROWS = 3_000
 
 
 def mend(table: Any, *, fdr: float | None = None, n_draws: int = 0, **parameters: Any) -> Result:
