@@ -94,7 +94,7 @@ class Detector:
         The latter two select from arrays of rows and cells. Rows with less than two cells are not judged.
         """
         observed = ~np.isnan(rows)
-        complete = observed.all(axis=1)
+        complete = observed.all(axis=1) & (observed.sum(axis=1) > 1)
         if complete.any():
             members = np.flatnonzero(complete)
             yield self._complete, members, np.ix_(members, np.arange(rows.shape[1]))
@@ -172,7 +172,8 @@ def set_rules(scan: Scan, price: float, extra: Floats, rounds: int, steps: int, 
     typical = np.full(d + 1, -np.inf) if typical is None else typical
     prior = run_prior(d, max(0.0, price + run_prior(d)[1, 1]))
     reach, followed = math.ceil(d / BLOCKS) + 1, FOLLOWED if d <= NARROW else 1
-    lie = cells.joined, cells.earlier, cells.later, cells.edges
+    # Along lines only: with patches as runs of a grid, clean pixels between scattered bad ones are called noise.
+    lie = cells.joined, cells.earlier[:1], cells.later[:1], cells.edges
     return Rules(*lie, prior, extra, typical, most_cells(d), reach, rounds, steps, followed)
 
 

@@ -65,7 +65,7 @@ def _begins(labels: Labels, earlier: Integers, kind: int, j: int) -> bool:
 
 @kernel
 def count_runs(labels: Labels, earlier: Integers, kind: int) -> tuple[int, int]:
-    """Return how many cells of a kind there are (any kind: -1), and how many of them begin a run or a patch."""
+    """Return how many cells of a kind there are (any kind: -1), and how many of them begin a run."""
     n, runs = 0, 0
     for j in range(len(labels)):
         n += labels[j] >= 0 and (kind < 0 or labels[j] == kind)

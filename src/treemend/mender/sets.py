@@ -306,8 +306,10 @@ def _mark(starts: Starts, window: int, label: int, labels: Labels) -> int:
 def find_rows(
     mix: Mixture, law: Law, rules: Rules, rows: Floats, slopes: Floats, starts: Starts, answers: Answers
 ) -> None:
-    """Find the best set of each row."""
+    """Find the best set of each row; none where there are no windows to begin with."""
     n, d = rows.shape
+    if len(starts.size) == 0:
+        return
     n_components = len(mix.log_weight)
     space = new_space(d)
     away, r, q = np.empty((n_components, d)), np.empty((n_components, d)), np.empty(n_components)
