@@ -120,7 +120,7 @@ def _mend_part(
         if path is not None:
             os.makedirs(os.path.dirname(path), exist_ok=True)
     reference = Reference(estimator, "model", columns, part.false_alarm_rate)
-    totals: dict[str, int] = mend_table(table, reference, part, is_part=True)[0]["totals"]
+    totals: dict[str, int] = mend_table(table, reference, part, replace_outputs=True)[0]["totals"]
     return totals
 
 

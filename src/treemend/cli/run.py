@@ -30,6 +30,7 @@ from treemend.params import check_share
 from treemend.report import Findings, SummaryBuilder, as_html, as_json, findings_table
 from treemend.report.words import counted, percent
 from treemend.synthetic import waves
+from treemend.tables import listed
 from treemend.tcs import TCS
 
 # More than this share of the rows declared is not what repairing is for, even if no column has drifted.
@@ -85,21 +86,19 @@ def check_options(options: Options) -> None:
         raise ParameterError("Standard input can be the suspect rows or the clean ones, not both.")
 
 
-def mend_table(table: FileTable, reference: Reference | None, options: Options, *, is_part: bool = False) -> Outcome:
-    """Send all batches of a table through the reference, which is found first if there is none, and into files.
-
-    With ``is_part`` the table is one of several whose outputs must have the same types, and an existing output is
-    replaced: whether it may be was decided for all of them.
-    """
+def mend_table(
+    table: FileTable, reference: Reference | None, options: Options, *, replace_outputs: bool = False
+) -> Outcome:
+    """Send all batches of a table through the reference, which is found first if there is none, and into files."""
     begun = time.monotonic()
     given = {name: getattr(options, name) for name in (*_TABLES, "report", "json")}
-    inputs = [*table.paths, *(options.clean or ()), *([options.model] if options.model else [])]
+    inputs = [*table.paths, *(options.clean or ()), *filter(None, [options.model])]
     targets = {name: path for name, path in given.items() if path is not None}
-    with _opened_outputs(targets, inputs, force=options.force or is_part) as files:
+    with _opened_outputs(targets, inputs, force=options.force or replace_outputs) as files:
         reference = reference or find_reference(table, options)
         if options.fdr is not None and reference.own is None:
             reference = reference.at_fdr(options.fdr, table)
-        summary, drift = _walk(table, reference, files, options, is_part=is_part)
+        summary, drift = _walk(table, reference, files, options)
         _stop_if_not_covered(table.label, summary, drift, options)
         if "report" in files:
             page = as_html(summary, f"treemend report: {printable(table.label)}")
@@ -156,9 +155,7 @@ def _check_output(path: str, taken: dict[str, str], *, force: bool) -> None:
         raise OutputError(f"{path} already exists; not overwritten. Choose another name, or give --force.")
 
 
-def _walk(
-    table: FileTable, reference: Reference, files: dict[str, BinaryIO], options: Options, *, is_part: bool
-) -> Outcome:
+def _walk(table: FileTable, reference: Reference, files: dict[str, BinaryIO], options: Options) -> Outcome:
     """Judge and write every batch, in memory that does not grow with the table."""
     columns = reference.columns
     names = tuple(table.names[column] for column in columns) if table.named else None
@@ -170,7 +167,6 @@ def _walk(
             like=table if name == "output" else None,
             named=table.named or name == "findings",
             delimiter=options.delimiter,
-            keep_integers=not is_part,
         )
         for name in _TABLES
         if name in files
@@ -180,12 +176,15 @@ def _walk(
     drift = None
     if isinstance(reference.estimator, Mender) and reference.kind != ITSELF:
         drift = DriftTest(reference.estimator._model.drift)
-    n_rows = 0
+    n_rows, touched = 0, np.zeros(len(columns), dtype=bool)
     for batch in read_batches(table, columns, "mending" if "output" in files else "checking"):
-        found = replace(reference.findings(batch.values, n_rows), names=names, row_ids=_Places(batch))
+        found = reference.findings(batch.values, n_rows)
+        put_in = found.mask | found.only_missing
+        found = replace(found, names=names, row_ids=batch.places, after=batch.rounded(found.after, put_in))
         builder.add(found)
         if "output" in writers:
-            writers["output"].write(batch, found.after, found.mask | found.only_missing)
+            touched |= put_in.any(axis=0)
+            writers["output"].write(batch, found.after, put_in)
         if "mask" in writers:
             # An array cannot hold the columns that were passed through.
             passed = () if format_of(options.mask).family in ("npy", "npz") else others
@@ -198,6 +197,10 @@ def _walk(
         n_rows += len(batch)
     for writer in writers.values():
         writer.close()
+    rounded = [table.columns[column] for column, is_touched in zip(columns, touched, strict=True) if is_touched]
+    integers = [column.name for column in rounded if column.integer]
+    if integers:
+        say(f"note: {table.label}: rounded in columns of integers: {listed(integers)}", quiet=options.quiet)
     notes = () if drift is None else drift.notes(names)
     builder.add(replace(found.take(np.arange(0)), notes=notes))
     return builder.summary(), notes
@@ -231,22 +234,9 @@ def _findings_table(batch: Batch, found: Findings, others: tuple[int, ...], firs
 def _with_others(batch: Batch, rows: Any, others: tuple[int, ...], columns: dict[str, Any]) -> Any:
     if not others:
         return pa.table(columns)
-    passed = batch.cells(rows, others)
-    taken = dict(zip(passed.column_names, passed.columns, strict=True))
-    return pa.table({**{name: values for name, values in taken.items() if name not in columns}, **columns})
-
-
-class _Places(Sequence[Any]):
-    """Where the rows of a batch are, by file and line, told only of those that are asked for."""
-
-    def __init__(self, batch: Batch) -> None:
-        self._batch = batch
-
-    def __len__(self) -> int:
-        return len(self._batch)
-
-    def __getitem__(self, row: Any) -> Any:
-        return self._batch.place(int(row))
+    kept = [column for column in others if batch.table.column_names[column] not in columns]
+    passed = batch.table.select(kept).take(pa.array(rows, pa.int64()))
+    return pa.table({**dict(zip(passed.column_names, passed.columns, strict=True)), **columns})
 
 
 def check(options: Options) -> tuple[bool, list[str]]:

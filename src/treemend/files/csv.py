@@ -27,7 +27,6 @@ from treemend.files.lines import (
     delimited,
     line_ends,
     number_format,
-    number_text,
     record_starts,
     texts_of,
 )
@@ -92,7 +91,7 @@ class CsvFile:
             if len(lines) or (ended and not any_rows):
                 any_rows = True
                 first_line += len(lines.ends)
-                yield Batch(self._values(lines, columns), columns, lines.place, done, lines=lines)
+                yield Batch(self._values(lines, columns), columns, lines.places, done, lines=lines)
 
     def _split(self, data: bytes, first_line: int, *, ended: bool) -> tuple[Lines, bytes]:
         """Cut complete records off, all but the last: blank lines that belong to it may follow."""
@@ -111,7 +110,7 @@ class CsvFile:
         plain = lines.floats(columns)
         if plain is not None:
             return plain
-        texts = lines.table(columns, as_text=True)
+        texts = lines.table(as_text=True).select(list(columns))
         values = np.empty((len(lines), len(columns)))
         wrong: list[tuple[int, int]] = []
         for position, column in enumerate(texts.columns):
@@ -124,7 +123,7 @@ class CsvFile:
         also = f"; nor are cells of {listed(others)}" if others else ""
         text = texts.column(position)[row].as_py().strip()
         raise InputError(
-            f"{lines.place(row)}, column {texts.column_names[position]!r}: {text[:40]!r} is not a number{also}. "
+            f"{lines.places[row]}, column {texts.column_names[position]!r}: {text[:40]!r} is not a number{also}. "
             f"Correct it, give {self._option_for(text)}, or keep the column out with --passthrough."
         )
 
@@ -207,7 +206,7 @@ class CsvWriter:
         columns = self._cells(batch.table.columns)
         for position, column in enumerate(batch.columns):
             cells = mask[:, position]
-            texts = pa.array([self._number(batch, column, value) for value in filled[cells, position]], pa.binary())
+            texts = pa.array([self._number(batch, position, value) for value in filled[cells, position]], pa.binary())
             columns[column] = pc.replace_with_mask(columns[column], pa.array(cells), texts)
         self._put(batch.table.column_names, self._joined(columns))
 
@@ -226,15 +225,15 @@ class CsvWriter:
             begin, end = lines.span(row)
             cells, ending = lines.raw_cells(row)
             for position in np.flatnonzero(mask[row]).tolist():
-                column = batch.columns[position]
-                cells[column] = self._number(batch, column, filled[row, position])
+                cells[batch.columns[position]] = self._number(batch, position, filled[row, position])
             pieces += [lines.data[written:begin], self._delimiter.encode().join(cells), ending]
             written = end
         return b"".join([*pieces, lines.data[written:]])
 
-    def _number(self, batch: Batch, column: int, value: float) -> bytes:
-        decimal = "." if batch.lines is None else batch.lines.numbers.decimal
-        text = number_text(value, integer=column in batch.integers, decimal=decimal)
+    def _number(self, batch: Batch, position: int, value: float) -> bytes:
+        if batch.columns[position] in batch.integers:
+            return str(round(value)).encode()
+        text = repr(float(value)).replace(".", "." if batch.lines is None else batch.lines.numbers.decimal)
         return (f'"{text}"' if self._delimiter in text else text).encode()
 
     def _cells(self, columns: Sequence[Any]) -> list[Any]:

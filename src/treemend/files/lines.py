@@ -19,7 +19,6 @@ import pyarrow.csv
 from numpy.typing import NDArray
 
 from treemend.exceptions import InputError
-from treemend.tables import integer_to_rounding
 
 MISSING_WORDS = frozenset({"", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "nil", "?", "-", "--", "."})
 _TEXTS_TRIED = 2_000
@@ -97,13 +96,6 @@ def number_format(texts: Iterable[str], delimiter: str) -> NumberFormat:
     return max(order, key=lambda way: sum(way.is_number(text) for text in distinct))
 
 
-def number_text(value: float, *, integer: bool = False, decimal: str = ".") -> str:
-    """Return a number with the fewest digits that give the same bits; as an integer if it shall be one, and is."""
-    if integer and integer_to_rounding(value):
-        return str(round(value))
-    return repr(float(value)).replace(".", decimal)
-
-
 def delimited(column: Any, delimiter: str) -> Any:
     """Return a column of any type as cells of text, in quotes where they need them; empty where there is no value."""
     if pa.types.is_boolean(column.type):
@@ -145,9 +137,11 @@ class Lines:
         """Where the lines of ``data`` end."""
         return line_ends(self.data)
 
-    def place(self, row: int) -> str:
-        """Say in which file and line a record begins."""
-        return f"{self.label}, line {self.first_line + int(np.searchsorted(self.ends, self.starts[row]))}"
+    @cached_property
+    def places(self) -> list[str]:
+        """In which file and line each record begins."""
+        lines = self.first_line + np.searchsorted(self.ends, self.starts)
+        return [f"{self.label}, line {line}" for line in lines.tolist()]
 
     def span(self, row: int) -> tuple[int, int]:
         """Return where a record begins and where the next one does."""
@@ -160,10 +154,10 @@ class Lines:
         content = record.rstrip(b"\r\n")
         cells = raw_cells(content, self.delimiter.encode())
         if cells is None:
-            raise InputError(f"{self.place(row)}: a quote is opened and never closed. Close it.")
+            raise InputError(f"{self.places[row]}: a quote is opened and never closed. Close it.")
         if len(cells) != len(self.names):
             raise InputError(
-                f"{self.place(row)}: {len(cells)} cells, where {len(self.names)} were expected. Correct the line, or "
+                f"{self.places[row]}: {len(cells)} cells, where {len(self.names)} were expected. Correct the line, or "
                 "give --delimiter if cells are cut elsewhere."
             )
         return cells, record[len(content) :]
@@ -179,20 +173,18 @@ class Lines:
         table = None if self.numbers.thousands else self._parse(columns, pa.float64(), sorted(words))
         return None if table is None else np.stack([column.to_numpy() for column in table.columns], axis=1)
 
-    def table(self, columns: tuple[int, ...] | None = None, *, as_text: bool = False) -> Any:
-        """Return columns as texts without quotes.
+    def table(self, *, as_text: bool = False) -> Any:
+        """Return all columns as texts without quotes.
 
         A column with bytes that are not UTF-8 is one of bytes, or, with ``as_text``, loses those.
         """
-        columns = tuple(range(len(self.names))) if columns is None else columns
-        parsed = self._parse(columns, pa.binary(), [])
+        parsed = self._parse(tuple(range(len(self.names))), pa.binary(), [])
         if parsed is None:
-            cells = [self.raw_cells(row)[0] for row in range(len(self))]
-            found = [pa.array([unquoted(row[column]) for row in cells], pa.binary()) for column in columns]
+            rows = [[unquoted(cell) for cell in self.raw_cells(row)[0]] for row in range(len(self))]
+            found = [pa.array(column, pa.binary()) for column in zip(*rows, strict=True)]
         else:
             found = [column.combine_chunks() for column in parsed.columns]
-        texts = [_as_text(column, always=as_text) for column in found]
-        return pa.Table.from_arrays(texts, [self.names[column] for column in columns])
+        return pa.Table.from_arrays([_as_text(column, always=as_text) for column in found], list(self.names))
 
     def _parse(self, columns: tuple[int, ...], kind: Any, missing: list[str]) -> Any:
         """Cut the records with pyarrow; None if it refuses them, or finds more or fewer."""

@@ -99,7 +99,7 @@ class FileTable:
             for batch in source.batches(columns):
                 for row, position in np.argwhere(np.isinf(batch.values)).tolist():
                     raise InputError(
-                        f"{batch.place(row)}, column {self.names[columns[position]]!r}: {batch.values[row, position]} "
+                        f"{batch.places[row]}, column {self.names[columns[position]]!r}: {batch.values[row, position]} "
                         "is not a finite number. Drop such rows, or empty the cells to have them filled."
                     )
                 batch.values[(batch.values[:, :, None] == codes).any(axis=2)] = np.nan
@@ -193,17 +193,15 @@ def open_writer(
     like: FileTable | None = None,
     named: bool = True,
     delimiter: str | None = None,
-    keep_integers: bool = True,
 ) -> Writer:
     """Return a writer of the format that the path tells, into a file that the caller closes.
 
     If ``like`` is the table whose rows will come, its header and delimiter are kept in text files; else those get a
-    header if columns are ``named``, and a usual delimiter if none is given. Without ``keep_integers``, columns of
-    integers that are looked at become float64 in Parquet and Feather files.
+    header if columns are ``named``, and a usual delimiter if none is given.
     """
     kind = format_of(path)
     if kind.family in _ARROW:
-        return ArrowWriter(file, kind.family, keep_integers=keep_integers)
+        return ArrowWriter(file, kind.family)
     if kind.family != "csv":
         return NpyWriter(file, kind.family)
     source = None if like is None else like.sources[0]
