@@ -179,7 +179,7 @@ def _described(steps: list[_Step], *, bar: bool) -> str:
     share = measured.share()
     told = f"{share:.0%}" + f", {measured.note}" * bool(measured.note)
     if not bar:
-        return f"{measured.title}: {told}"
+        return f"{titles}: {told}"
     marks = "━─" if (sys.stderr.encoding or "").lower().startswith("utf") else "#-"
     full = round(share * _BAR_WIDTH)
     left = f", {seconds / share - seconds:.0f} s left" if share > 0.02 else ""
