@@ -119,10 +119,10 @@ def test_all_parts_have_the_same_types(folder, spread):
         frame["s8"] = frame["s8"].round().astype("int64")
         frame.to_parquet(f"parts/{name}.parquet")
     assert spread("-q", "--mask", "masks", "--force") == (0, "")
-    for place, types in (("out", {"double", "int64", "string", "large_string"}), ("masks", {"bool", "string", "large_string"})):
+    for place, types in (("out", {"double", "int64"}), ("masks", {"bool"})):
         schemas = [pq.read_schema(f"{place}/{name}.parquet") for name in ("empty", "part_0", "part_1")]
         assert schemas[0].types == schemas[1].types == schemas[2].types
-        assert {str(kind) for kind in schemas[0].types} <= types
+        assert {str(kind) for kind in schemas[0].types} <= types | {"string", "large_string"}
     assert str(pq.read_schema("out/part_0.parquet").field("s8").type) == "int64"
 
 

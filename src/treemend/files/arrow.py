@@ -1,8 +1,8 @@
 """Batches of rows; Parquet, Feather (Arrow IPC), NPY and NPZ files, which keep columns, types and metadata.
 
-In Parquet and Feather a column of integers or booleans keeps its type: what is put into it is the nearest value that the
-type holds. An array has one type for all its columns: floats keep theirs, all else becomes float64. NPZ files are held
-in memory. Pickled objects are never read.
+In Parquet and Feather a column of integers or booleans keeps its type: what is put into it is the nearest value that
+the type holds. An array has one type for all its columns: floats keep theirs, all else becomes float64. NPZ files are
+held in memory. Pickled objects are never read.
 """
 
 from collections.abc import Iterator, Sequence
@@ -55,7 +55,7 @@ class Batch:
         return np.where(mask & is_integer, np.rint(filled), filled)
 
     def replaced(self, filled: NDArray[np.float64], mask: NDArray[np.bool_]) -> Any:
-        """Return all columns as a pyarrow.Table, with ``filled`` where ``mask`` says so; chosen texts become float64."""
+        """Return all columns as a pyarrow.Table, ``filled`` where ``mask`` says so; chosen texts become float64."""
         columns, fields = self.table.columns, list(self.table.schema)
         for column, new, cells, values in zip(self.columns, filled.T, mask.T, self.values.T, strict=True):
             if is_numeric(fields[column].type):
