@@ -32,6 +32,8 @@ from treemend.threads import thread_count
 
 RUN_FILE = "_treemend.json"
 SECONDS_TO_CONNECT = 10
+_OTHER = {"treemend": "another version of treemend ({})", "model": "another model", "columns": "other columns"}
+_OTHER |= {"rate": "another false-alarm rate ({})", "contents": "{} instead of what is asked for"}
 _NEXT_STEP = "Choose another folder, or give --force to do all parts again."
 
 
@@ -175,37 +177,27 @@ def _connection(address: str, n_jobs: int | None) -> Any:
 
 
 def _claim_folder(folder: Path, run: dict[str, Any], inputs: dict[str, list[int]], *, force: bool) -> None:
-    """Make a folder the run's own, or refuse one that holds anything else.
+    """Make a folder the run's own, or refuse one that holds anything else; with ``force``, remove parts of any run.
 
     Equal values of ``run`` mean that parts are the same, bit for bit; ``inputs`` are size and time of the input parts.
-    With ``force``, existing parts are removed, whichever run they are of.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-    except FileExistsError:
-        raise OutputError(f"{folder} is not a folder, and parts go into one. Choose another name.") from None
     except OSError as error:
-        raise OutputError(f"{folder} cannot be made: {error.strerror}. Choose another place.") from None
+        problem = "is not a folder" if folder.exists() else f"cannot be made: {error.strerror}"
+        raise OutputError(f"{folder} {problem}, and parts go into a folder. Choose another name.") from None
     known = _known_run(folder)
+    before = (known or {}).get("parts", {})
     if force:
-        for name in (RUN_FILE, *inputs, *(known or {}).get("parts", {})):
+        for name in (RUN_FILE, *inputs, *before):
             (folder / name).unlink(missing_ok=True)
-        known = None
+        before = {}
     elif known is None and any(folder.iterdir()):
         raise OutputError(f"{folder} holds files, and none says that they are of such a run. {_NEXT_STEP}")
-    before = {}
-    if known is not None:
-        words = {
-            "treemend": f"another version of treemend ({known.get('treemend')})",
-            "model": "another model",
-            "rate": f"another false-alarm rate ({known.get('rate')})",
-            "columns": "other columns",
-            "contents": f"{known.get('contents')} instead of {run['contents']}",
-        }
-        difference = ", ".join(words[name] for name in run if run[name] != known.get(name))
-        if difference:
-            raise OutputError(f"{folder} holds parts of another run: {difference}. {_NEXT_STEP}")
-        before = known["parts"]
+    elif known is not None:
+        differing = [_OTHER[name].format(known.get(name)) for name in run if run[name] != known.get(name)]
+        if differing:
+            raise OutputError(f"{folder} holds parts of another run: {', '.join(differing)}. {_NEXT_STEP}")
     for part, state in inputs.items():
         if before.get(part, state) != state and (folder / part).exists():
             raise OutputError(f"{folder / part} already exists, and its input has changed since. {_NEXT_STEP}")

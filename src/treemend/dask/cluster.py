@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import dask
-from distributed import Client, LocalCluster
+from distributed import Client
 
 _LITTLE_UPKEEP = {
     "distributed.worker.profile.enabled": False,
@@ -24,14 +24,14 @@ def local_client(n_workers: int) -> Iterator[Client]:
     """Start worker processes of one thread each, and stop them in the end; the client is not the default one."""
     with (
         dask.config.set(_LITTLE_UPKEEP),
-        LocalCluster(
+        Client(
             n_workers=n_workers,
             threads_per_worker=1,
             processes=True,
             dashboard_address="127.0.0.1:0",
             scheduler_kwargs={"dashboard": False},
             silence_logs=logging.CRITICAL,
-        ) as cluster,
-        Client(cluster, set_as_default=False) as client,
+            set_as_default=False,
+        ) as client,
     ):
         yield client
