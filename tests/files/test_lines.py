@@ -73,7 +73,7 @@ def lines_of(data, names, delimiter=","):
 def test_first_and_single_records():
     lines = lines_of(b'\n1,a\n\n2,"b\nc"\n3,d', ("x", "y"))
     assert lines.places == ["file, line 2", "file, line 4", "file, line 6"]
-    assert [lines.head(n_rows).data for n_rows in (1, 2, 3)] == [lines.data[:6], lines.data[:14], lines.data]
+    assert [lines.span(row) for row in range(3)] == [(1, 6), (6, 14), (14, 17)]
     assert lines.table().select([1]).to_pydict() == {"y": ["a", "b\nc", "d"]}
     assert lines.floats((0,)).tolist() == [[1], [2], [3]]
     assert lines.floats((1,)) is None

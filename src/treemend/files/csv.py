@@ -75,13 +75,13 @@ class CsvFile:
         self.preamble = head[: begin + int(starts[0]) + (len(first) if self.named else 0)]
         self._first_line = 1 + len(line_ends(self.preamble))
         self.numbers = NumberFormat()
-        self._head, _ = self._split(head[len(self.preamble) :], self._first_line, ended=ended)
+        self._head = self._split(head[len(self.preamble) :], self._first_line, ended=ended)[0].table(as_text=True)
         self.numbers = self._number_format(options)
         self.notes = self._recognised()
 
     def sample(self) -> Any:
         """Return the first rows."""
-        return self._head.head(sample_length(len(self.names))).table(as_text=True)
+        return self._head.slice(0, sample_length(len(self.names)))
 
     def batches(self, columns: tuple[int, ...]) -> Iterator[Batch]:
         """Read the rows from the first to the last."""
@@ -134,7 +134,7 @@ class CsvFile:
         return f"--decimal '{written.decimal}' --thousands '{written.thousands}' if its numbers are written so"
 
     def _number_format(self, options: ReadOptions) -> NumberFormat:
-        cells = self._head.head(max(5, _CELLS_TRIED // len(self.names))).table(as_text=True)
+        cells = self._head.slice(0, max(5, _CELLS_TRIED // len(self.names)))
         found = number_format((text for column in cells.columns for text in column.to_pylist()), self.delimiter)
         decimal, thousands = options.decimal or found.decimal, options.thousands
         if thousands is None:
@@ -203,7 +203,7 @@ class CsvWriter:
         if batch.lines is not None and batch.lines.delimiter == self._delimiter:
             self._put(batch.lines.names, self._repaired_lines(batch, batch.lines, filled, mask))
             return
-        columns = self._cells(batch.table.columns)
+        columns = self._cells(batch.table)
         for position, column in enumerate(batch.columns):
             cells = mask[:, position]
             texts = pa.array([self._number(batch, position, value) for value in filled[cells, position]], pa.binary())
@@ -212,14 +212,12 @@ class CsvWriter:
 
     def write_table(self, table: Any) -> None:
         """Write a pyarrow.Table; booleans as 0 and 1."""
-        self._put(table.column_names, self._joined(self._cells(table.columns)))
+        self._put(table.column_names, self._joined(self._cells(table)))
 
     def close(self) -> None:
         """Do nothing: all bytes are written."""
 
-    def _repaired_lines(
-        self, batch: Batch, lines: Lines, filled: NDArray[np.float64], mask: NDArray[np.bool_]
-    ) -> bytes:
+    def _repaired_lines(self, batch: Batch, lines: Lines, filled: NDArray[Any], mask: NDArray[Any]) -> bytes:
         pieces, written = [], 0
         for row in np.flatnonzero(mask.any(axis=1)).tolist():
             begin, end = lines.span(row)
@@ -236,8 +234,8 @@ class CsvWriter:
         text = repr(float(value)).replace(".", "." if batch.lines is None else batch.lines.numbers.decimal)
         return (f'"{text}"' if self._delimiter in text else text).encode()
 
-    def _cells(self, columns: Sequence[Any]) -> list[Any]:
-        return [delimited(column.combine_chunks(), self._delimiter) for column in columns]
+    def _cells(self, table: Any) -> list[Any]:
+        return [delimited(column.combine_chunks(), self._delimiter) for column in table.columns]
 
     def _joined(self, columns: list[Any]) -> bytes:
         rows = pc.binary_join_element_wise(*columns, self._delimiter.encode()).to_pylist()

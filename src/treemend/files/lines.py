@@ -7,7 +7,7 @@ another way, is cut in Python. Nothing is evaluated: a text such as ``=1+1`` is 
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from typing import Any
@@ -162,11 +162,6 @@ class Lines:
             )
         return cells, record[len(content) :]
 
-    def head(self, n_rows: int) -> "Lines":
-        """Return the first records."""
-        end = int(self.starts[n_rows]) if n_rows < len(self) else len(self.data)
-        return replace(self, data=self.data[:end], starts=self.starts[:n_rows])
-
     def floats(self, columns: tuple[int, ...]) -> NDArray[np.float64] | None:
         """Return columns of numbers without thousands separators; None if there is anything else in them."""
         words = {form for word in self.numbers.missing for form in (word, word.upper(), word.title())}
@@ -192,22 +187,13 @@ class Lines:
         wanted = [numbers[column] for column in columns]
         if not wanted or not len(self):
             return pa.table({name: pa.array([], kind) for name in wanted})
-        has_quotes, several = b'"' in self.data, len(numbers) > 1
+        parsing = pa.csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=b'"' in self.data)
+        parsing.ignore_empty_lines = len(numbers) > 1
+        converting = pa.csv.ConvertOptions(include_columns=wanted, column_types=dict.fromkeys(wanted, kind))
+        converting.decimal_point, converting.null_values = self.numbers.decimal, missing
+        reading = pa.csv.ReadOptions(column_names=numbers, use_threads=False, block_size=len(self.data) + 1)
         try:
-            table = pa.csv.read_csv(
-                pa.BufferReader(self.data),
-                pa.csv.ReadOptions(column_names=numbers, use_threads=False, block_size=len(self.data) + 1),
-                pa.csv.ParseOptions(
-                    delimiter=self.delimiter, newlines_in_values=has_quotes, ignore_empty_lines=several
-                ),
-                pa.csv.ConvertOptions(
-                    include_columns=wanted,
-                    column_types=dict.fromkeys(wanted, kind),
-                    decimal_point=self.numbers.decimal,
-                    null_values=missing,
-                    strings_can_be_null=False,
-                ),
-            )
+            table = pa.csv.read_csv(pa.BufferReader(self.data), reading, parsing, converting)
         except pa.ArrowInvalid:
             return None
         return table if len(table) == len(self) else None
