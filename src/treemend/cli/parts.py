@@ -105,10 +105,12 @@ def _at(folder: str, name: str) -> str:
     return os.path.join(os.path.abspath(folder), name)
 
 
-def _mend_part(
-    part: Options, estimator: Estimator, *, names: tuple[str, ...], columns: tuple[int, ...]
-) -> dict[str, int]:
+def _mend_part(part: Options, model: Any, *, names: tuple[str, ...], columns: tuple[int, ...]) -> dict[str, int]:
     """Mend one part; the repaired rows appear last, so that where they are, the mask is."""
+    if not isinstance(model, Estimator):
+        from treemend.dask.chunks import loaded
+
+        model = loaded(model)
     if not os.path.isfile(part.paths[0]):
         raise InputError(
             f"{part.paths[0]} does not exist on {socket.gethostname()}. Workers must see the folders under the same "
@@ -121,15 +123,9 @@ def _mend_part(
     for path in (part.output, part.mask):
         if path is not None:
             os.makedirs(os.path.dirname(path), exist_ok=True)
-    reference = Reference(estimator, "model", columns, part.false_alarm_rate)
+    reference = Reference(model, "model", columns, part.false_alarm_rate)
     totals: dict[str, int] = mend_table(table, reference, part, replace_outputs=True)[0]["totals"]
     return totals
-
-
-def _mend_on_worker(part: Options, mend_part: Any, model: Any) -> Any:
-    from treemend.dask.chunks import loaded
-
-    return mend_part(part, loaded(model))
 
 
 def _mended_by_workers(parts: list[Options], mend_part: Any, options: Options) -> Iterator[dict[str, int]]:
@@ -142,7 +138,7 @@ def _mended_by_workers(parts: list[Options], mend_part: Any, options: Options) -
         return
     with _connection(options.dask, options.n_jobs) as client:
         model = ModelFile.at(options.model)
-        futures = client.map(_mend_on_worker, parts, mend_part=mend_part, model=model, pure=False)
+        futures = client.map(mend_part, parts, model=model, pure=False)
         path_of = {future: part.paths[0] for future, part in zip(futures, parts, strict=True)}
         for future in as_completed(list(path_of), loop=client.loop):
             try:

@@ -255,6 +255,8 @@ def _verdict(summary: dict[str, Any], drift: tuple[str, ...], fail_above: float 
     unusual ones: each threshold is an order statistic of the reference, and fresh rows exceed it independently given
     where it is. The larger number is tested at half the level, so that clean files fail at most as often as stated.
     """
+    from scipy.stats import betabinom, binom
+
     rule, n_rows = summary["rule"] or {}, summary["totals"]["rows"]
     corrupted, unusual = summary["totals"]["corrupted_rows"], summary["totals"]["unusual_rows"]
     found = f"{corrupted:,} of {counted(n_rows, 'row')} corrupted, {unusual:,} unusual"
@@ -265,20 +267,13 @@ def _verdict(summary: dict[str, Any], drift: tuple[str, ...], fail_above: float 
     elif rule.get("name") == "fdr":
         fails, limit = corrupted > 0, f"at a false discovery rate of {percent(rule['value'])}"
     else:
-        usual = _usual_number(n_rows, rule.get("rate") or 0.0, rule.get("reference_rows") or 0)
+        rate, n_reference = rule.get("rate") or 0.0, rule.get("reference_rows") or 0
+        n_above = int(rate * (n_reference + 1))
+        clean = betabinom(n_rows, n_above, n_reference + 1 - n_above) if n_above else binom(n_rows, rate)
+        usual = int(clean.ppf(1 - CHECK_LEVEL / 2))
         fails = max(corrupted, unusual) > usual
         limit = f"{1 - CHECK_LEVEL:.0%} of clean files of this size have at most {usual:,} of each"
     return fails, f"{'fails' if fails else 'passes'}: {found}; {limit}"
-
-
-def _usual_number(n_rows: int, rate: float, n_reference: int) -> int:
-    """Return a number of declared rows that is rarely exceeded if all rows are clean."""
-    from scipy.stats import betabinom, binom
-
-    n_above = int(rate * (n_reference + 1))
-    if n_above == 0:
-        return int(binom.ppf(1 - CHECK_LEVEL / 2, n_rows, rate))
-    return int(betabinom.ppf(1 - CHECK_LEVEL / 2, n_rows, n_above, n_reference + 1 - n_above))
 
 
 def compile_kernels() -> None:
