@@ -103,39 +103,16 @@ class BaseMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         return cast(Result, self._mend(self._suspects(X), own))
 
     def fit_predict(self, X: Any, y: Any = None, **fit_params: Any) -> NDArray[np.int64]:
-        """Learn from rows and return -1 for declared ones and +1 for the others, each judged without itself.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            Reference rows.
-        y : ignored
-            For scikit-learn's pipelines.
-        **fit_params : ignored
-            For scikit-learn's pipelines.
-
-        Returns
-        -------
-        ndarray of int of shape (n_samples,)
-        """
+        """Learn from rows and return -1 for each declared one and +1 for the others, each judged without itself."""
         del y, fit_params
         own = self._fit(X)
         return np.where(self._declared_own(self._suspects(X), own), -1, 1)
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
-        """Return how clean each row is: higher is cleaner, and declared rows are below ``offset_``.
+        """Return how clean each row is, one number a row: higher is cleaner, and declared rows are below ``offset_``.
 
         For `treemend.Mender` minus the statistic of the evidence against the row; for `treemend.TCS` the ``tau``
         nearest to the one in force at which the row's result changes.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            Suspect rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
         """
         return np.asarray(self._scores(self._suspects(X).values))
 

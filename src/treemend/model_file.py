@@ -131,10 +131,8 @@ def encode(value: Any, arrays: dict[str, NDArray[Any]] | None, name: str = "mode
     if arrays is not None and isinstance(value, np.ndarray):
         arrays[name] = np.ascontiguousarray(value)
         return name
-    raise ModelFileError(
-        f"{name} holds a {type(value).__name__}, which a model file cannot hold. Set {name} to plain numbers, texts, "
-        "lists or dictionaries before saving."
-    )
+    remedy = f"Set {name} to plain numbers, texts, lists or dictionaries before saving."
+    raise ModelFileError(f"{name} holds a {type(value).__name__}, which a model file cannot hold. {remedy}")
 
 
 def decode(kind: Any, document: Any, arrays: Arrays, name: str = "model") -> Any:

@@ -81,7 +81,7 @@ def step(title: str, total: float | None = None, *, in_lines: bool = False) -> I
     outer = _display.get()
     display = outer or _new_display(in_lines)
     display.steps.append(_Step(title, total, counted=total is not None))
-    with _set(_display, display):
+    with _shown_on(display):
         try:
             yield
         finally:
@@ -114,7 +114,7 @@ def silenced(silent: bool = True) -> AbstractContextManager[None]:
     outer = _display.get()
     unseen = _Display(outer.write if outer else None)  # `say` still clears the line of the steps outside
     unseen.due = math.inf
-    return _set(_display, unseen)
+    return _shown_on(unseen)
 
 
 def say(message: str) -> None:
@@ -126,12 +126,12 @@ def say(message: str) -> None:
 
 
 @contextmanager
-def _set(variable: ContextVar[Any], value: Any) -> Iterator[None]:
-    token = variable.set(value)
+def _shown_on(display: _Display) -> Iterator[None]:
+    token = _display.set(display)
     try:
         yield
     finally:
-        variable.reset(token)
+        _display.reset(token)
 
 
 def _new_display(in_lines: bool) -> _Display:

@@ -10,17 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from treemend.exceptions import InputError
-from treemend.files.lines import (
-    MISSING_WORDS,
-    Lines,
-    NumberFormat,
-    delimited,
-    line_ends,
-    number_format,
-    raw_cells,
-    record_starts,
-    unquoted,
-)
+from treemend.files.formats import MISSING_WORDS, NumberFormat, number_format
+from treemend.files.lines import Lines, delimited, line_ends, raw_cells, record_starts, unquoted
 
 TEXT = st.text(st.sampled_from('a",;\n\r1'), max_size=40).map(str.encode)
 

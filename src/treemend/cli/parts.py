@@ -91,10 +91,8 @@ def _check(options: Options) -> None:
     if options.model is None:
         raise ParameterError("Repairing a folder file by file needs --model. Make one with treemend fit first.")
     if options.report or options.json or options.findings or options.fdr is not None:
-        raise ParameterError(
-            "--report, --json, --findings and --fdr need all rows at once. Leave them out, or write to one file "
-            "instead of a folder, such as -o repaired.parquet."
-        )
+        remedy = "Leave them out, or write to one file instead of a folder, such as -o repaired.parquet."
+        raise ParameterError(f"--report, --json, --findings and --fdr need all rows at once. {remedy}")
     folders = (options.paths[0], options.output, options.mask)
     for outer, inner in permutations([Path(os.path.realpath(folder)) for folder in folders if folder], 2):
         if outer == inner or outer in inner.parents:
@@ -112,10 +110,8 @@ def _mend_part(part: Options, model: Any, *, names: tuple[str, ...], columns: tu
 
         model = loaded(model)
     if not os.path.isfile(part.paths[0]):
-        raise InputError(
-            f"{part.paths[0]} does not exist on {socket.gethostname()}. Workers must see the folders under the same "
-            "paths as this command."
-        )
+        remedy = "Workers must see the folders under the same paths as this command."
+        raise InputError(f"{part.paths[0]} does not exist on {socket.gethostname()}. {remedy}")
     table = open_files(part.paths, part)
     if table.names != names:
         difference = columns_difference(names, table.names).replace("\n", "; ")
@@ -124,7 +120,7 @@ def _mend_part(part: Options, model: Any, *, names: tuple[str, ...], columns: tu
         if path is not None:
             os.makedirs(os.path.dirname(path), exist_ok=True)
     reference = Reference(model, "model", columns, part.false_alarm_rate)
-    totals: dict[str, int] = mend_table(table, reference, part, replace_outputs=True)[0]["totals"]
+    totals: dict[str, int] = mend_table(table, reference, part, overwrite=True)[0]["totals"]
     return totals
 
 
@@ -144,10 +140,9 @@ def _mended_by_workers(parts: list[Options], mend_part: Any, options: Options) -
             try:
                 yield future.result()
             except (KilledWorker, CancelledError, ModuleNotFoundError) as error:
-                raise OutputError(
-                    f"{path_of[future]}: workers died, are out of reach, or lack a package: {error}. Give them more "
-                    "memory (docs/scaling.md) or the same treemend; the same command then continues where it was."
-                ) from None
+                problem = f"{path_of[future]}: workers died, are out of reach, or lack a package: {error}"
+                remedy = "Give them more memory (docs/scaling.md) or the same treemend; the command then continues."
+                raise OutputError(f"{problem}. {remedy}") from None
 
 
 def _connection(address: str, n_jobs: int | None) -> Any:
@@ -167,9 +162,8 @@ def _connection(address: str, n_jobs: int | None) -> Any:
     try:
         return Client(address, timeout=SECONDS_TO_CONNECT, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
-        raise ParameterError(
-            f"No Dask scheduler answers at {address} ({error}). Give its address, as tcp://HOST:PORT, or local."
-        ) from None
+        problem = f"No Dask scheduler answers at {address} ({error})"
+        raise ParameterError(f"{problem}. Give its address, as tcp://HOST:PORT, or local.") from None
 
 
 def _claim_folder(folder: Path, run: dict[str, Any], inputs: dict[str, list[int]], *, force: bool) -> None:

@@ -103,7 +103,7 @@ def find_reference(table: FileTable, options: Options) -> Reference:
             raise ParameterError("The threshold of this model (TCS) was set by fit. Leave --false-alarm-rate out.")
         return _in_table(Reference(estimator, "model", (), options.false_alarm_rate), table, options)
     if not options.clean:
-        return learn(table, options, ITSELF, options.fdr)[0]
+        return learn(table, options, ITSELF)[0]
     clean = open_files(options.clean, options)
     # Columns that are passed through need not be among the clean rows if the suspect rows have them.
     there = [
@@ -115,9 +115,7 @@ def find_reference(table: FileTable, options: Options) -> Reference:
     return _in_table(learnt, table, options)
 
 
-def learn(
-    table: FileTable, options: Options, kind: str = "clean rows", fdr: float | None = None
-) -> tuple[Reference, int]:
+def learn(table: FileTable, options: Options, kind: str = "clean rows") -> tuple[Reference, int]:
     """Learn from the rows of a table; return also how many these were.
 
     A table that is its own reference is mended on the way if it is small; else a sample of its rows is learnt from.
@@ -144,7 +142,8 @@ def learn(
     learnt = Reference(mender, kind, columns)
     with warnings_said(quiet=options.quiet), progress.step(f"learning from {table.label}"):
         if kind == ITSELF and len(values) == n_rows:
-            learnt = replace(learnt, fdr=fdr, own=mender.fit_mend(_named(values, names), fdr=fdr).findings())
+            own = mender.fit_mend(_named(values, names), fdr=options.fdr).findings()
+            learnt = replace(learnt, fdr=options.fdr, own=own)
         else:
             mender.fit(_named(values, names))
     if names is not None:

@@ -79,22 +79,18 @@ def check_options(options: Options) -> None:
     if options.fdr is not None:
         check_share("--fdr", options.fdr, zero=True)
         if options.false_alarm_rate is not None:
-            raise ParameterError(
-                "Give --fdr or --false-alarm-rate, not both: they are two rules for the same decision."
-            )
+            raise ParameterError("Give --fdr or --false-alarm-rate, not both: they are two rules for one decision.")
     if STANDARD_STREAM in (options.clean or ()) and STANDARD_STREAM in options.paths:
         raise ParameterError("Standard input can be the suspect rows or the clean ones, not both.")
 
 
-def mend_table(
-    table: FileTable, reference: Reference | None, options: Options, *, replace_outputs: bool = False
-) -> Outcome:
+def mend_table(table: FileTable, reference: Reference | None, options: Options, *, overwrite: bool = False) -> Outcome:
     """Send all batches of a table through the reference, which is found first if there is none, and into files."""
     begun = time.monotonic()
     given = {name: getattr(options, name) for name in (*_TABLES, "report", "json")}
     inputs = [*table.paths, *(options.clean or ()), *filter(None, [options.model])]
     targets = {name: path for name, path in given.items() if path is not None}
-    with _opened_outputs(targets, inputs, force=options.force or replace_outputs) as files:
+    with _opened_outputs(targets, inputs, force=options.force or overwrite) as files:
         reference = reference or find_reference(table, options)
         if options.fdr is not None and reference.own is None:
             reference = reference.at_fdr(options.fdr, table)
@@ -127,22 +123,23 @@ def _opened_outputs(targets: dict[str, str], inputs: Sequence[str], *, force: bo
         raise OutputError("Standard output can take only one of the outputs. Give a file for the others.")
     with ExitStack() as stack:
         files: dict[str, BinaryIO] = {}
-        published: list[AtomicFile] = []
-        for name, path in targets.items():
+        # Standard output is entered first, and so is the last to get its bytes.
+        for name, path in sorted(targets.items(), key=lambda target: target[1] != STANDARD_STREAM):
             if path == STANDARD_STREAM:
-                files[name] = stack.enter_context(tempfile.TemporaryFile())
-                continue
-            _check_output(path, taken, force=force)
-            published.append(AtomicFile(path, replace=force))
-            stack.callback(published[-1].discard)
-            files[name] = published[-1].file
+                files[name] = stack.enter_context(_standard_output())
+            else:
+                _check_output(path, taken, force=force)
+                files[name] = stack.enter_context(AtomicFile(path, replace=force)).file
         yield files
-        for file in reversed(published):
-            file.publish()
-        for name, path in targets.items():
-            if path == STANDARD_STREAM:
-                files[name].seek(0)
-                shutil.copyfileobj(files[name], sys.stdout.buffer)
+
+
+@contextmanager
+def _standard_output() -> Iterator[BinaryIO]:
+    """Collect what goes to standard output if the block ends well."""
+    with tempfile.TemporaryFile() as file:
+        yield file
+        file.seek(0)
+        shutil.copyfileobj(file, sys.stdout.buffer)
 
 
 def _check_output(path: str, taken: dict[str, str], *, force: bool) -> None:
@@ -160,17 +157,11 @@ def _walk(table: FileTable, reference: Reference, files: dict[str, BinaryIO], op
     columns = reference.columns
     names = tuple(table.names[column] for column in columns) if table.named else None
     others = tuple(column for column in range(len(table.names)) if column not in set(columns)) if table.named else ()
-    writers = {
-        name: open_writer(
-            getattr(options, name),
-            files[name],
-            like=table if name == "output" else None,
-            named=table.named or name == "findings",
-            delimiter=options.delimiter,
-        )
-        for name in _TABLES
-        if name in files
-    }
+    writers = {}
+    for name in [name for name in _TABLES if name in files]:
+        like, path = table if name == "output" else None, getattr(options, name)
+        named = table.named or name == "findings"
+        writers[name] = open_writer(path, files[name], like=like, named=named, delimiter=options.delimiter)
     where = f"{options.findings} has" if options.findings else "The option --findings writes"
     builder = SummaryBuilder(repaired="output" in files, rest=f"{where} the findings of every row.")
     drift = None

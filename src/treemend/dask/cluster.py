@@ -1,8 +1,6 @@
-"""A cluster on this machine: single-threaded worker processes, and little beside them.
+"""A cluster on this machine: single-threaded worker processes, with little upkeep beside them.
 
-Dask's own upkeep (a profiler that looks at every worker a hundred times a second, clocks that tick fifty times a
-second, statistics of the machine) takes part of a core even when nothing runs. Where all cores are workers it is taken
-from their work, and nobody looks at the profile of a cluster that ends with its command.
+Where all cores are workers, Dask's profiler, its clocks and its statistics of the machine take time from their work.
 """
 
 import logging

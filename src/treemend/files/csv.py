@@ -19,17 +19,8 @@ from numpy.typing import NDArray
 
 from treemend.exceptions import InputError
 from treemend.files.arrow import Batch
-from treemend.files.formats import COMPRESSIONS, Format, ReadOptions
-from treemend.files.lines import (
-    MISSING_WORDS,
-    Lines,
-    NumberFormat,
-    delimited,
-    line_ends,
-    number_format,
-    record_starts,
-    texts_of,
-)
+from treemend.files.formats import COMPRESSIONS, MISSING_WORDS, Format, NumberFormat, ReadOptions, number_format
+from treemend.files.lines import Lines, delimited, line_ends, record_starts, texts_of
 from treemend.files.recognition import sample_length
 from treemend.tables import listed
 

@@ -1,4 +1,4 @@
-"""Text files: where lines and cells begin and end, which numbers they are, and how cells are written.
+"""Text files: where lines and cells begin and end, and how cells are written.
 
 Records (rows with their line ends; a quoted cell may go over several lines) are found here and not by a CSV library,
 since those forget quotes, line ends and blank lines. Their cells are cut by pyarrow; what it refuses, or cuts in
@@ -6,10 +6,8 @@ another way, is cut in Python. Nothing is evaluated: a text such as ``=1+1`` is 
 """
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -19,9 +17,8 @@ import pyarrow.csv
 from numpy.typing import NDArray
 
 from treemend.exceptions import InputError
+from treemend.files.formats import NumberFormat
 
-MISSING_WORDS = frozenset({"", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "nil", "?", "-", "--", "."})
-_TEXTS_TRIED = 2_000
 _NEWLINE, _RETURN, _QUOTE = b'\n\r"'
 
 
@@ -47,55 +44,6 @@ def texts_of(line: bytes, delimiter: str) -> list[str]:
     return [unquoted(cell).decode("utf-8", "replace") for cell in cells]
 
 
-@dataclass(frozen=True)
-class NumberFormat:
-    """How numbers are written, and which words, in lower case, stand for missing values; thousands may be divided."""
-
-    decimal: str = "."
-    thousands: str = ""
-    missing: frozenset[str] = MISSING_WORDS
-
-    @property
-    def plain(self) -> bool:
-        """Whether numbers are written as programs write them."""
-        return self.decimal == "." and not self.thousands
-
-    @cached_property
-    def _pattern(self) -> str:
-        digits = r"\d+" + (rf"|\d{{1,3}}(?:{re.escape(self.thousands)}\d{{3}})+" if self.thousands else "")
-        point, exponent = re.escape(self.decimal), r"(?:[eE][+-]?\d+)?"
-        return rf"^[+-]?(?:(?:(?:{digits})(?:{point}\d*)?|{point}\d+){exponent}|[iI][nN][fF](?:[iI][nN][iI][tT][yY])?)$"
-
-    def is_number(self, text: str) -> bool:
-        """Tell whether a text is a number, blanks around it aside."""
-        return re.match(self._pattern, text.strip(), re.ASCII) is not None
-
-    def numbers(self, texts: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Convert a pyarrow array of strings; also tell where one is neither a number nor a missing value."""
-        texts = pc.utf8_trim_whitespace(texts)
-        right = pc.match_substring_regex(texts, self._pattern)
-        missing = pc.is_in(pc.ascii_lower(texts), value_set=pa.array(sorted(self.missing)))
-        numbers = pc.if_else(pc.and_not(right, missing), texts, pa.scalar(None, pa.string()))
-        for text, plain in ((self.thousands, ""), (self.decimal, ".")):
-            if text not in ("", plain):
-                numbers = pc.replace_substring(numbers, text, plain)
-        values = pc.cast(numbers, pa.float64()).to_numpy(zero_copy_only=False)
-        return values, ~np.asarray(pc.or_(right, missing).to_numpy(zero_copy_only=False), dtype=bool)
-
-
-_FORMATS = (NumberFormat(), NumberFormat(","), NumberFormat(",", "."), NumberFormat(".", ","))
-
-
-def number_format(texts: Iterable[str], delimiter: str) -> NumberFormat:
-    """Return the format that makes numbers of the most texts, the most usual one among equals.
-
-    ``1,234`` is taken as 1234 between commas, where a decimal comma would be odd, and as 1.234 elsewhere.
-    """
-    distinct = list(islice(dict.fromkeys(text for text in texts if not text.isalpha()), _TEXTS_TRIED))
-    order = sorted(_FORMATS, key=lambda way: (not way.plain, way.decimal == delimiter))
-    return max(order, key=lambda way: sum(way.is_number(text) for text in distinct))
-
-
 def delimited(column: Any, delimiter: str) -> Any:
     """Return a column of any type as cells of text, in quotes where they need them; empty where there is no value."""
     if pa.types.is_boolean(column.type):
@@ -116,15 +64,12 @@ def delimited(column: Any, delimiter: str) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Lines:
-    """Records of a text file as they stand, with blank lines before, between and behind them.
-
-    ``starts`` is where records begin in ``data``; ``first_line`` is the number of the line with which ``data`` begins.
-    """
+    """Records of a text file as they stand, with blank lines before, between and behind them."""
 
     data: bytes
-    starts: NDArray[np.int64]
+    starts: NDArray[np.int64]  # where records begin in the data
     label: str
-    first_line: int
+    first_line: int  # the number of the line with which the data begin
     names: tuple[str, ...]
     delimiter: str
     numbers: NumberFormat
@@ -156,10 +101,8 @@ class Lines:
         if cells is None:
             raise InputError(f"{self.places[row]}: a quote is opened and never closed. Close it.")
         if len(cells) != len(self.names):
-            raise InputError(
-                f"{self.places[row]}: {len(cells)} cells, where {len(self.names)} were expected. Correct the line, or "
-                "give --delimiter if cells are cut elsewhere."
-            )
+            problem = f"{self.places[row]}: {len(cells)} cells, where {len(self.names)} were expected"
+            raise InputError(f"{problem}. Correct the line, or give --delimiter if cells are cut elsewhere.")
         return cells, record[len(content) :]
 
     def floats(self, columns: tuple[int, ...]) -> NDArray[np.float64] | None:
