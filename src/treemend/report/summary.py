@@ -62,10 +62,9 @@ class SummaryBuilder:
         for kind in range(len(KINDS)):
             cells = labels == kind
             self._kinds[kind] += (cells.any(axis=1).sum(), cells.sum())
+        few = max(1, self._most // 4)
         self._worst = self._keep_worst(self._worst, findings, np.flatnonzero(~unusual), self._most)
-        self._worst_unusual = self._keep_worst(
-            self._worst_unusual, findings, np.flatnonzero(unusual), max(1, self._most // 4)
-        )
+        self._worst_unusual = self._keep_worst(self._worst_unusual, findings, np.flatnonzero(unusual), few)
         self._warnings = list(dict.fromkeys([*self._warnings, *findings.notes]))
         n_corrupted = int(corrupted.any(axis=1).sum())
         self._totals.update(rows=len(labels), corrupted_rows=n_corrupted, unusual_rows=int(unusual.sum()))
