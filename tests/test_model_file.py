@@ -10,7 +10,7 @@ from safetensors.numpy import save_file
 
 from treemend import model_file
 from treemend.exceptions import ModelFileError
-from treemend.model_file import check_shapes, decode, encode, read_model, write_model
+from treemend.model_file import Document, check_shapes, decode, encode, read_model, write_model
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ PARAMETERS = {"rate": 0.05, "layout": (3, 4), "groups": {"a": [1, 2], 3: None}, 
 
 
 def write(path, model=MODEL, parameters=PARAMETERS):
-    write_model(path, written_by="treemend 0", estimator="Test", parameters=parameters, names=("a", "b"), model=model)
+    write_model(path, Document("treemend 0", "Test", parameters, ("a", "b"), model))
 
 
 @pytest.fixture

@@ -57,10 +57,10 @@ def test_nothing_is_printed_elsewhere(monkeypatch, impatient):
 
 def test_plain_lines_where_they_are_asked_for(monkeypatch, impatient):
     def with_lines():
-        with progress.lines_to(progress.say):
+        with progress.step("reading", in_lines=True):
             three_steps()
 
-    told = "counting: 33%, some rows\ncounting: 67%, some rows\ncounting: 100%, some rows\n"
+    told = "".join(f"reading: counting: {share}%, some rows\n" for share in (33, 67, 100))
     assert shown(monkeypatch, io.StringIO(), with_lines) == told
 
 

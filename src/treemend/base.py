@@ -1,7 +1,8 @@
-"""What both estimators share: tables in and out, scikit-learn's methods on top of ``mend``, saving."""
+"""What both estimators share: the methods of scikit-learn, tables in and out, saving."""
 
 import os
-from typing import Any
+import warnings
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,26 +12,109 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 import treemend
 from treemend import tables
 from treemend.exceptions import ColumnsError
-from treemend.model_file import write_model
+from treemend.model_file import Document, write_model
+from treemend.result import Result
 
 
 class BaseMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstimator):
     """An estimator that mends rows.
 
-    A subclass has the methods ``mend``, ``fit_mend``, ``score_samples`` and ``_check_params``, the threshold
-    ``offset_`` and the parameter ``passthrough``. It stores its fitted model, a frozen dataclass, as ``_model``, and
-    names its type as ``model_type``.
+    A subclass has the threshold ``offset_``, the parameter ``passthrough`` and the type of its fitted model, a frozen
+    dataclass, as ``model_type``. ``_learn`` sets ``_model`` and returns what it takes to judge the reference rows
+    themselves, which ``_mend`` takes for them; ``_powerless_at`` returns the number of reference rows and the
+    false-alarm rate if these are too few for it, else None.
     """
 
-    mend: Any
-    fit_mend: Any
-    score_samples: Any
     offset_: Any
     passthrough: Any
     _check_params: Any
+    _learn: Any
+    _mend: Any
+    _scores: Any
+    _powerless_at: Any
     _model: Any
     _nan_in_reference: bool = True
     _preserved_dtypes: tuple[str, ...] = ("float64",)
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn what clean rows look like.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Clean reference rows. `treemend.Mender` needs at least five, with NaN where a value is missing;
+            `treemend.TCS` at least ``n_neighbors + 2``, all complete.
+        y : ignored
+            For scikit-learn's pipelines.
+
+        Returns
+        -------
+        Mender or TCS
+            The estimator itself.
+
+        Raises
+        ------
+        ParameterError
+            If a parameter is out of range.
+        InputError
+            If the rows are too few or not numbers, or hold what they must not.
+
+        Warns
+        -----
+        UserWarning
+            If the rows are too few for the false-alarm rate, so that nothing will be declared.
+        """
+        del y
+        self._fit(X)
+        return self
+
+    def mend(self, X: Any) -> Result:
+        """Find and repair what was overwritten, and fill what is missing.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Suspect rows; NaN where a value is missing.
+
+        Returns
+        -------
+        Result
+            ``repaired`` and ``mask`` in the kind of table that came, ``corrupted`` one flag a row, and more.
+        """
+        return cast(Result, self._mend(self._suspects(X), None))
+
+    def fit_mend(self, X: Any, y: Any = None) -> Result:
+        """Learn from rows and mend them, each judged without itself.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Reference rows.
+        y : ignored
+            For scikit-learn's pipelines.
+
+        Returns
+        -------
+        Result
+            As from `mend`.
+        """
+        del y
+        own = self._fit(X)
+        return cast(Result, self._mend(self._suspects(X), own))
+
+    def fit_predict(self, X: Any, y: Any = None, **fit_params: Any) -> NDArray[np.int64]:
+        """Learn from rows and return -1 for each declared one and +1 for the others, each judged without itself."""
+        del y, fit_params
+        own = self._fit(X)
+        return np.where(self._declared_own(self._suspects(X), own), -1, 1)
+
+    def score_samples(self, X: Any) -> NDArray[np.float64]:
+        """Return how clean each row is, one number a row: higher is cleaner, and declared rows are below ``offset_``.
+
+        For `treemend.Mender` minus the statistic of the evidence against the row; for `treemend.TCS` the ``tau``
+        nearest to the one in force at which the row's result changes.
+        """
+        return np.asarray(self._scores(self._suspects(X).values))
 
     def transform(self, X: Any) -> NDArray[np.floating[Any]]:
         """Return the repaired rows as an array of shape (n_samples, n_features), without what is passed through."""
@@ -47,7 +131,7 @@ class BaseMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
 
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Return -1 for each declared row, one with a negative `decision_function`, and +1 for the others."""
-        return np.where(self.decision_function(X) < 0, -1, 1)
+        return np.where(self._declared(self._suspects(X).values), -1, 1)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted estimator to a model file, which `treemend.load` reads.
@@ -61,14 +145,14 @@ class BaseMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         """
         check_is_fitted(self)
         names = getattr(self, "feature_names_in_", None)
-        write_model(
-            path,
+        document = Document(
             written_by=f"treemend {treemend.__version__}",
             estimator=type(self).__name__,
             parameters=self.get_params(deep=False),
             names=None if names is None else tuple(names),
             model=self._model,
         )
+        write_model(path, document)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_model")
@@ -78,6 +162,28 @@ class BaseMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         tags.input_tags.allow_nan = self._nan_in_reference
         tags.transformer_tags.preserves_dtype = list(self._preserved_dtypes)
         return tags
+
+    def _declared(self, rows: NDArray[np.float64]) -> NDArray[np.bool_]:
+        return np.asarray(self._scores(rows) < self.offset_)
+
+    def _declared_own(self, table: tables.Table, own: Any) -> NDArray[np.bool_]:
+        return np.asarray(self._mend(table, own).corrupted)
+
+    def _fit(self, X: Any) -> Any:
+        """Fit, and return what `_learn` does; whatever happens, Ctrl-C included, else the estimator is what it was."""
+        self._check_params()
+        before = dict(vars(self))
+        try:
+            own = self._learn(self._read(X, reset=True))
+        except BaseException:
+            self.__dict__ = before
+            raise
+        powerless = self._powerless_at()
+        if powerless is not None:
+            problem = f"{powerless[0]} reference rows are too few for a false-alarm rate of {powerless[1]:g}"
+            remedy = "nothing will be declared. Give more clean rows, or ask for a higher rate."
+            warnings.warn(f"{problem}: {remedy}", UserWarning, stacklevel=3)
+        return own
 
     def _read(self, X: Any, *, reset: bool) -> tables.Table:
         """Read a table, and compare its columns with the reference's."""

@@ -38,7 +38,9 @@ _NEXT_STEP = "Save the model again, or copy the file again."
 
 
 @dataclass(frozen=True, eq=False)
-class _Document:
+class Document:
+    """What a model file holds; `StoredModel.decoded` gives the model itself, once its type is known."""
+
     written_by: str
     estimator: str
     parameters: Any
@@ -47,8 +49,8 @@ class _Document:
 
 
 @dataclass(frozen=True, eq=False)
-class StoredModel(_Document):
-    """What a model file holds; `decoded` gives the model itself, once its type is known."""
+class StoredModel(Document):
+    """A document as it was read, with its arrays."""
 
     path: Path
     arrays: Arrays
@@ -61,25 +63,12 @@ class StoredModel(_Document):
             raise ModelFileError(f"{self.path} does not hold a usable model: {error}") from None
 
 
-def write_model(
-    path: str | os.PathLike[str],
-    *,
-    written_by: str,
-    estimator: str,
-    parameters: Mapping[str, Any],
-    names: tuple[str, ...] | None,
-    model: Any,
-) -> None:
+def write_model(path: str | os.PathLike[str], document: Document) -> None:
     """Write a model file; an existing one is replaced, completely or not at all."""
     arrays: dict[str, NDArray[Any]] = {}
-    document = {
-        "written_by": written_by,
-        "estimator": estimator,
-        "parameters": {name: encode(value, None, name) for name, value in parameters.items()},
-        "names": names,
-        "model": encode(model, arrays),
-    }
-    text = json.dumps(document, allow_nan=False, separators=(",", ":"))
+    parameters = {name: encode(value, None, name) for name, value in document.parameters.items()}
+    content = vars(document) | {"parameters": parameters, "model": encode(document.model, arrays)}
+    text = json.dumps(content, allow_nan=False, separators=(",", ":"))
     metadata = {"format": FORMAT, "version": str(VERSION), "document": text}
     metadata["sha256"] = _checksum(metadata, arrays)
     header = json.dumps(_header(metadata, arrays), separators=(",", ":")).encode()
@@ -87,8 +76,7 @@ def write_model(
     if len(header) > _LARGEST_HEADER:
         raise ModelFileError(f"The header would have {len(header):,} bytes, more than can be read: too many columns.")
     with AtomicFile(path, replace=True) as output:
-        output.file.write(len(header).to_bytes(8, "little"))
-        output.file.write(header)
+        output.file.write(len(header).to_bytes(8, "little") + header)
         for name in _in_file_order(arrays):
             output.file.write(_bytes(arrays[name]))
 
@@ -104,7 +92,7 @@ def read_model(path: str | os.PathLike[str]) -> StoredModel:
             arrays = {name: file.get_tensor(name) for name in tuple(file.keys())}
         if _checksum(metadata, arrays) != metadata["sha256"]:
             raise ModelFileError(f"was altered: it does not match its checksum. {_NEXT_STEP}")
-        document = vars(decode(_Document, json.loads(metadata["document"]), {}, "was altered: document"))
+        document = vars(decode(Document, json.loads(metadata["document"]), {}, "was altered: document"))
         document["parameters"] = {name: _decode_parameter(value) for name, value in document["parameters"].items()}
         return StoredModel(**document, path=Path(path), arrays=arrays)
     except ModelFileError as error:
@@ -143,10 +131,8 @@ def encode(value: Any, arrays: dict[str, NDArray[Any]] | None, name: str = "mode
     if arrays is not None and isinstance(value, np.ndarray):
         arrays[name] = np.ascontiguousarray(value)
         return name
-    raise ModelFileError(
-        f"{name} holds a {type(value).__name__}, which a model file cannot hold. Set {name} to plain numbers, texts, "
-        "lists or dictionaries before saving."
-    )
+    remedy = f"Set {name} to plain numbers, texts, lists or dictionaries before saving."
+    raise ModelFileError(f"{name} holds a {type(value).__name__}, which a model file cannot hold. {remedy}")
 
 
 def decode(kind: Any, document: Any, arrays: Arrays, name: str = "model") -> Any:
@@ -192,8 +178,7 @@ def check_shapes(model: Any, sizes: dict[str, int], **shapes: str) -> None:
 
 
 def _decode_dataclass(kind: Any, document: Any, arrays: Arrays, name: str) -> Any:
-    hints = get_type_hints(kind)
-    names = [field.name for field in fields(kind)]
+    hints, names = get_type_hints(kind), [field.name for field in fields(kind)]
     fits = isinstance(document, dict) and set(document) == set(names)
     _expect(fits, name, f"an object with the fields {', '.join(names)}", document)
     built = kind(**{own: decode(hints[own], document[own], arrays, f"{name}.{own}") for own in names})

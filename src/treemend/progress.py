@@ -2,7 +2,7 @@
 
 Steps may be nested: the line names the outermost and the innermost one, and measures the outermost one that knows how
 much there is to do. It appears after a second and is gone when the outermost step ends. Nothing is shown where standard
-error is neither a terminal nor a notebook (but for `lines_to`), in other threads than the main one, and in processes
+error is neither a terminal nor a notebook (but for ``in_lines``), in other threads than the main one, and in processes
 that joblib or Dask started.
 """
 
@@ -70,16 +70,18 @@ class _Display:
 
 
 _display: ContextVar[_Display | None] = ContextVar("treemend_progress", default=None)
-_line_writer: ContextVar[Write | None] = ContextVar("treemend_lines", default=None)
 
 
 @contextmanager
-def step(title: str, total: float | None = None) -> Iterator[None]:
-    """Show a step while the block runs; it calls `advance` if ``total`` says how much there is, else `chunks_done`."""
+def step(title: str, total: float | None = None, *, in_lines: bool = False) -> Iterator[None]:
+    """Show a step while the block runs; it calls `advance` if ``total`` says how much there is, else `chunks_done`.
+
+    With ``in_lines``, the outermost step prints a line every few seconds where there is no terminal and no notebook.
+    """
     outer = _display.get()
-    display = outer or _new_display()
+    display = outer or _new_display(in_lines)
     display.steps.append(_Step(title, total, counted=total is not None))
-    with _set(_display, display):
+    with _shown_on(display):
         try:
             yield
         finally:
@@ -112,12 +114,7 @@ def silenced(silent: bool = True) -> AbstractContextManager[None]:
     outer = _display.get()
     unseen = _Display(outer.write if outer else None)  # `say` still clears the line of the steps outside
     unseen.due = math.inf
-    return _set(_display, unseen)
-
-
-def lines_to(write: Write) -> AbstractContextManager[None]:
-    """Write a line every few seconds where there is neither a terminal nor a notebook."""
-    return _set(_line_writer, write)
+    return _shown_on(unseen)
 
 
 def say(message: str) -> None:
@@ -129,23 +126,27 @@ def say(message: str) -> None:
 
 
 @contextmanager
-def _set(variable: ContextVar[Any], value: Any) -> Iterator[None]:
-    token = variable.set(value)
+def _shown_on(display: _Display) -> Iterator[None]:
+    token = _display.set(display)
     try:
         yield
     finally:
-        variable.reset(token)
+        _display.reset(token)
 
 
-def _new_display() -> _Display:
+def _new_display(in_lines: bool) -> _Display:
     if threading.current_thread() is not threading.main_thread() or multiprocessing.parent_process() is not None:
         return _Display()
     if "ipykernel" in sys.modules:
         return _Display(_notebook_writer(), moves=True)
     if sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
         return _Display(_write_on_terminal, moves=True)
-    write = _line_writer.get()
-    return _Display(write and (lambda text: write(text) if text else None))
+    return _Display(_write_line if in_lines else None)
+
+
+def _write_line(text: str) -> None:
+    if text:
+        print(text, file=sys.stderr, flush=True)
 
 
 def _write_on_terminal(text: str) -> None:
@@ -179,7 +180,7 @@ def _described(steps: list[_Step], *, bar: bool) -> str:
     share = measured.share()
     told = f"{share:.0%}" + f", {measured.note}" * bool(measured.note)
     if not bar:
-        return f"{measured.title}: {told}"
+        return f"{titles}: {told}"
     marks = "━─" if (sys.stderr.encoding or "").lower().startswith("utf") else "#-"
     full = round(share * _BAR_WIDTH)
     left = f", {seconds / share - seconds:.0f} s left" if share > 0.02 else ""

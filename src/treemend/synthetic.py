@@ -66,10 +66,18 @@ def stretch_masks(n_rows: int, n_features: int, *, rng: Seed = 0, count: int = 1
     array([[0, 1, 1, 1, 1, 0, 0, 0, 1, 1, 0, 0],
            [1, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0]])
     """
+    if 2 * count - 1 > n_features:
+        raise ValueError(f"count must be at most {(n_features + 1) // 2} for {n_features} columns; got {count}")
     masks, rng = np.zeros((n_rows, n_features), dtype=bool), np.random.default_rng(rng)
+    least = max(count, math.ceil(_SMALLEST * n_features))
+    most = min(max(least, math.floor(longest * n_features)), n_features - count + 1)
     for mask in masks:
-        for stretch in [_stretch(n_features, rng, longest)] if count == 1 else _apart(n_features, count, rng, longest):
-            mask[stretch] = True
+        # Random widths, and random gaps of at least one column between them.
+        total = int(rng.integers(least, most + 1))
+        cuts = np.concatenate(([0], np.sort(rng.choice(total - 1, count - 1, replace=False)) + 1, [total]))
+        before = np.sort(rng.integers(0, n_features - total - (count - 1) + 1, count)) + np.arange(count)
+        for start, stop in zip(before + cuts[:-1], before + cuts[1:], strict=True):
+            mask[start:stop] = True
     return masks
 
 
@@ -165,25 +173,6 @@ def corrupt(kind: str, rows: Rows, masks: Masks, *, rng: Seed = 0, others: Rows 
     if kind not in overwritten:
         raise ValueError(f"kind must be one of {', '.join(KINDS + TYPOS)}; got {kind!r}")
     return np.where(masks, overwritten[kind](), rows)
-
-
-def _stretch(n_features: int, rng: np.random.Generator, longest: float) -> slice:
-    """Draw a stretch; all lengths are equally likely."""
-    width = rng.integers(math.ceil(_SMALLEST * n_features), max(1, math.floor(longest * n_features)) + 1)
-    start = rng.integers(0, n_features - width + 1)
-    return slice(start, start + width)
-
-
-def _apart(n_features: int, count: int, rng: np.random.Generator, longest: float) -> list[slice]:
-    """Draw several stretches: random widths, and random gaps of at least one column between them."""
-    if 2 * count - 1 > n_features:
-        raise ValueError(f"count must be at most {(n_features + 1) // 2} for {n_features} columns; got {count}")
-    least = max(count, math.ceil(_SMALLEST * n_features))
-    most = min(max(least, math.floor(longest * n_features)), n_features - count + 1)
-    total = int(rng.integers(least, most + 1))
-    cuts = np.concatenate(([0], np.sort(rng.choice(total - 1, count - 1, replace=False)) + 1, [total]))
-    before = np.sort(rng.integers(0, n_features - total - (count - 1) + 1, count)) + np.arange(count)
-    return [slice(start, stop) for start, stop in zip(before + cuts[:-1], before + cuts[1:], strict=True)]
 
 
 def _exchanged(rows: Rows, masks: Masks) -> Rows:

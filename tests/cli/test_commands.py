@@ -340,3 +340,22 @@ def test_odd_column_names_do_no_harm(folder, treemend, frames):
     assert "\x1b" not in out + err + treemend("inspect", "m")[1]
     assert treemend("mend", "s.csv", "-m", "m", "-o", "o.csv")[0] == 0
     assert Path("o.csv").read_text().splitlines()[0] == Path("s.csv").read_text().splitlines()[0]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_columns_of_integers_get_integers(ending, folder, treemend, frames):
+    clean, suspect = ((frame[NAMES] * 100).round() for frame in frames)
+    clean.astype(int).to_csv("counts.csv", index=False)
+    suspect = suspect.fillna(0).astype(int)
+    suspect.to_csv("now.csv", index=False)
+    suspect.to_parquet("now.parquet")
+    code, _, err = treemend("mend", f"now.{ending}", "--clean", "counts.csv", "-o", f"out.{ending}", "--json", "j.json")
+    assert code == 0
+    notes = [line for line in err.splitlines() if "rounded" in line]
+    assert len(notes) == 1
+    assert f"note: now.{ending}: rounded in columns of integers: 's" in notes[0]
+    repaired = pd.read_parquet("out.parquet") if ending == "parquet" else read_csv("out.csv")
+    assert repaired.dtypes.tolist() == suspect.dtypes.tolist()
+    assert (repaired != suspect).to_numpy().any()
+    rows = json.loads(Path("j.json").read_text())["summary"]["rows"]
+    assert all(value == round(value) for row in rows for value in row["after"])

@@ -122,10 +122,10 @@ def test_arrays_keep_their_type(family, tmp_path):
     mask = np.array([[True, False], [False, False]])
     for dtype, expected in (("float32", "float32"), ("int16", "float64"), ("bool", "float64")):
         save(path, np.array([[1, 0], [1, 1]], dtype=dtype))
-        rewrite(path, target, (0, 1), np.full((2, 2), 0.5), mask)
+        rewrite(path, target, (0, 1), np.full((2, 2), 0.25), mask)
         back = load(target)
         assert back.dtype == expected
-        assert back.tolist() == [[0.5, 0], [1, 1]]
+        assert back.tolist() == [[0.25 if dtype == "float32" else 0, 0], [1, 1]]
     np.save(tmp_path / "f.npy", np.asfortranarray(VALUES))
     rewrite(tmp_path / "f.npy", tmp_path / "g.npy", (0,), np.zeros((3, 1)), np.zeros((3, 1), dtype=bool))
     assert np.array_equal(np.load(tmp_path / "g.npy"), VALUES)
@@ -138,8 +138,7 @@ def test_any_type_of_numbers_becomes_any_format(dtype, wanted, tmp_path):
     np.save(tmp_path / "a.npy", values)
     mask = np.array([[False, False], [True, False], [False, False]])
     rewrite(tmp_path / "a.npy", tmp_path / f"b.{wanted}", (0, 1), np.full((3, 2), 0.25), mask)
-    rounded = wanted in ("parquet", "feather") and values.dtype.kind != "f"
-    assert load(tmp_path / f"b.{wanted}").tolist() == [[0, 1], [0 if rounded else 0.25, 3], [4, 5]]
+    assert load(tmp_path / f"b.{wanted}").tolist() == [[0, 1], [0.25 if values.dtype.kind == "f" else 0, 3], [4, 5]]
 
 
 def test_archives_with_several_arrays(tmp_path):
@@ -253,21 +252,6 @@ def test_columns_of_integers_stay_integers(ending, tmp_path, monkeypatch):
     assert [column.to_pylist() for column in back.columns] == rows.T.tolist()
 
 
-def test_parts_of_a_table_have_floats(tmp_path):
-    pq.write_table(pa.table({"n": [1, None, 3], "flag": [True, False, None], "x": [0.5, 1, 2]}), tmp_path / "a.parquet")
-    (batch,) = FileTable([str(tmp_path / "a.parquet")]).batches((0, 1, 2))
-    mask = np.array([[False, False, False], [True, True, True], [False, False, False]])
-    with open(tmp_path / "b.parquet", "wb") as file:
-        writer = open_writer("b.parquet", file, keep_integers=False)
-        writer.write(batch, np.full((3, 3), 0.25), mask)
-        writer.close()
-    assert pq.read_table(tmp_path / "b.parquet").to_pydict() == {
-        "n": [1, 0.25, 3],
-        "flag": [1, 0.25, None],
-        "x": [0.5, 0.25, 2],
-    }
-
-
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_places_and_cells_of_rows(ending, tmp_path, monkeypatch):
     monkeypatch.setattr(arrow_module, "CELLS_IN_BATCH", 6)
@@ -278,8 +262,8 @@ def test_places_and_cells_of_rows(ending, tmp_path, monkeypatch):
     assert len(batches) > 1
     assert batches[-1].done == 1
     last = len(batches[-1]) - 1
-    assert batches[-1].place(last).endswith(", line 4" if ending in ("csv", "tsv") else ", row 2")
-    assert float(batches[-1].cells(np.array([last]), (2,)).column(0)[0].as_py()) == 7
+    assert batches[-1].places[last].endswith(", line 4" if ending in ("csv", "tsv") else ", row 2")
+    assert float(batches[-1].table.column(2)[last].as_py()) == 7
 
 
 @pytest.mark.parametrize("ending", ENDINGS)

@@ -5,10 +5,8 @@ import numpy as np
 import pytest
 from tests.report.examples import NASTY, batches, nothing_found, some_findings
 
-from treemend.exceptions import InputError
 from treemend.report import KINDS, Findings, SummaryBuilder, findings_table, summarise
-from treemend.report.row_records import plain_numbers
-from treemend.report.summary import hit_together
+from treemend.report.summary import hit_together, plain_numbers
 
 
 def test_totals_are_exact():
@@ -215,13 +213,6 @@ def test_nothing_found():
 
 def test_no_rows():
     assert summarise(some_findings().take(np.zeros(0, np.int64)))["headline"] == "There are no rows."
-
-
-def test_batches_of_other_tables_are_refused():
-    with pytest.raises(InputError, match="10 columns as the first one has, got 9"):
-        SummaryBuilder().add(some_findings()).add(some_findings(n_columns=9))
-    with pytest.raises(InputError, match="nothing to summarise"):
-        SummaryBuilder().summary()
 
 
 def test_images_too_large_to_be_drawn_are_said():

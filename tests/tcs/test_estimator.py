@@ -24,7 +24,7 @@ def deviations(estimator):
     return dict.fromkeys(differing, OWN_COPY) | {"check_estimators_nan_inf": MISSING}
 
 
-@pytest.mark.filterwarnings("ignore:.*too few to promise:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*too few for:UserWarning")
 @parametrize_with_checks(
     [TCS(), TCS(tau=0.05), TCS(tau=0.05, alpha=1.0, imputation="nearest", root_rule="stop")],
     expected_failed_checks=deviations,
@@ -80,7 +80,7 @@ def test_the_decision_is_negative_exactly_where_predict_says_so(rows, params, ro
 
 def test_a_rate_that_the_reference_cannot_promise_declares_nothing_and_says_so():
     rng = np.random.default_rng(0)
-    with pytest.warns(UserWarning, match="30 reference rows are too few to promise a false-alarm rate of 0.01"):
+    with pytest.warns(UserWarning, match="30 reference rows are too few for a false-alarm rate of 0.01"):
         tcs = TCS(false_alarm_rate=0.01).fit(correlated_rows(rng, 30, 8))
     assert tcs.tau_ == -1
     suspects = rng.uniform(-90, 90, (5, 8))

@@ -1,8 +1,6 @@
 """The commands; everything heavy is imported when one runs."""
 
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 
 import treemend
 from treemend import progress
@@ -22,26 +20,17 @@ def command_line(arguments: list[str]) -> int:
     options = parse(name, arguments[1:])
     if name == "demo":
         require("matplotlib", "The demonstration", "plots")
-    with _followed(quiet=getattr(options, "quiet", False)):
-        # What is found is printed when the line of progress is gone.
-        code, lines = _run(name, options)
+    quiet = getattr(options, "quiet", False)
+    # Loading libraries takes a second already. What is found is printed when the line of progress is gone.
+    with progress.silenced(quiet), progress.step("", in_lines=True):
+        from treemend.cli.console import compilation_said
+
+        with compilation_said(quiet=quiet):
+            code, lines = _run(name, options)
     to_error = name == "mend" or "-" in (vars(options).get(output) for output in ("json", "report", "findings"))
     for line in lines:
         print(line, file=sys.stderr if to_error else sys.stdout)
     return code
-
-
-@contextmanager
-def _followed(*, quiet: bool) -> Iterator[None]:
-    """Show progress from the first second on: loading libraries takes one already."""
-    with ExitStack() as stack:
-        stack.enter_context(progress.silenced(quiet))
-        stack.enter_context(progress.lines_to(progress.say))
-        stack.enter_context(progress.step(""))
-        from treemend.cli.console import compilation_said
-
-        stack.enter_context(compilation_said(quiet=quiet))
-        yield
 
 
 def _run(name: str, options: Options) -> tuple[int, list[str]]:

@@ -44,9 +44,8 @@ def signals_caught() -> Iterator[list[int]]:
     numbers = (getattr(signal, name, None) for name in ("SIGINT", "SIGTERM", "SIGHUP"))
     # One that is ignored, as by nohup, stays ignored.
     usual = (signal.SIG_DFL, signal.default_int_handler)
-    before = {
-        number: signal.signal(number, receive) for number in numbers if number and signal.getsignal(number) in usual
-    }
+    caught = [number for number in numbers if number and signal.getsignal(number) in usual]
+    before = {number: signal.signal(number, receive) for number in caught}
     try:
         yield received
     finally:
@@ -91,9 +90,7 @@ def printable(text: str) -> str:
     >>> printable("a" + chr(10) + "b")
     'a; b'
     """
-    return "".join(
-        character if character.isprintable() else repr(character)[1:-1] for character in text.replace("\n", "; ")
-    )
+    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text.replace("\n", "; "))
 
 
 def _code_and_message(error: BaseException) -> tuple[int, str]:

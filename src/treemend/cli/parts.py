@@ -32,6 +32,8 @@ from treemend.threads import thread_count
 
 RUN_FILE = "_treemend.json"
 SECONDS_TO_CONNECT = 10
+_OTHER = {"treemend": "another version of treemend ({})", "model": "another model", "columns": "other columns"}
+_OTHER |= {"rate": "another false-alarm rate ({})", "contents": "{} instead of what is asked for"}
 _NEXT_STEP = "Choose another folder, or give --force to do all parts again."
 
 
@@ -89,10 +91,8 @@ def _check(options: Options) -> None:
     if options.model is None:
         raise ParameterError("Repairing a folder file by file needs --model. Make one with treemend fit first.")
     if options.report or options.json or options.findings or options.fdr is not None:
-        raise ParameterError(
-            "--report, --json, --findings and --fdr need all rows at once. Leave them out, or write to one file "
-            "instead of a folder, such as -o repaired.parquet."
-        )
+        remedy = "Leave them out, or write to one file instead of a folder, such as -o repaired.parquet."
+        raise ParameterError(f"--report, --json, --findings and --fdr need all rows at once. {remedy}")
     folders = (options.paths[0], options.output, options.mask)
     for outer, inner in permutations([Path(os.path.realpath(folder)) for folder in folders if folder], 2):
         if outer == inner or outer in inner.parents:
@@ -103,15 +103,15 @@ def _at(folder: str, name: str) -> str:
     return os.path.join(os.path.abspath(folder), name)
 
 
-def _mend_part(
-    part: Options, estimator: Estimator, *, names: tuple[str, ...], columns: tuple[int, ...]
-) -> dict[str, int]:
+def _mend_part(part: Options, model: Any, *, names: tuple[str, ...], columns: tuple[int, ...]) -> dict[str, int]:
     """Mend one part; the repaired rows appear last, so that where they are, the mask is."""
+    if not isinstance(model, Estimator):
+        from treemend.dask.chunks import loaded
+
+        model = loaded(model)
     if not os.path.isfile(part.paths[0]):
-        raise InputError(
-            f"{part.paths[0]} does not exist on {socket.gethostname()}. Workers must see the folders under the same "
-            "paths as this command."
-        )
+        remedy = "Workers must see the folders under the same paths as this command."
+        raise InputError(f"{part.paths[0]} does not exist on {socket.gethostname()}. {remedy}")
     table = open_files(part.paths, part)
     if table.names != names:
         difference = columns_difference(names, table.names).replace("\n", "; ")
@@ -119,15 +119,9 @@ def _mend_part(
     for path in (part.output, part.mask):
         if path is not None:
             os.makedirs(os.path.dirname(path), exist_ok=True)
-    reference = Reference(estimator, "model", columns, part.false_alarm_rate)
-    totals: dict[str, int] = mend_table(table, reference, part, is_part=True)[0]["totals"]
+    reference = Reference(model, "model", columns, part.false_alarm_rate)
+    totals: dict[str, int] = mend_table(table, reference, part, overwrite=True)[0]["totals"]
     return totals
-
-
-def _mend_on_worker(part: Options, mend_part: Any, model: Any) -> Any:
-    from treemend.dask.chunks import loaded
-
-    return mend_part(part, loaded(model))
 
 
 def _mended_by_workers(parts: list[Options], mend_part: Any, options: Options) -> Iterator[dict[str, int]]:
@@ -140,16 +134,15 @@ def _mended_by_workers(parts: list[Options], mend_part: Any, options: Options) -
         return
     with _connection(options.dask, options.n_jobs) as client:
         model = ModelFile.at(options.model)
-        futures = client.map(_mend_on_worker, parts, mend_part=mend_part, model=model, pure=False)
+        futures = client.map(mend_part, parts, model=model, pure=False)
         path_of = {future: part.paths[0] for future, part in zip(futures, parts, strict=True)}
         for future in as_completed(list(path_of), loop=client.loop):
             try:
                 yield future.result()
             except (KilledWorker, CancelledError, ModuleNotFoundError) as error:
-                raise OutputError(
-                    f"{path_of[future]}: workers died, are out of reach, or lack a package: {error}. Give them more "
-                    "memory (docs/scaling.md) or the same treemend; the same command then continues where it was."
-                ) from None
+                problem = f"{path_of[future]}: workers died, are out of reach, or lack a package: {error}"
+                remedy = "Give them more memory (docs/scaling.md) or the same treemend; the command then continues."
+                raise OutputError(f"{problem}. {remedy}") from None
 
 
 def _connection(address: str, n_jobs: int | None) -> Any:
@@ -169,43 +162,32 @@ def _connection(address: str, n_jobs: int | None) -> Any:
     try:
         return Client(address, timeout=SECONDS_TO_CONNECT, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
-        raise ParameterError(
-            f"No Dask scheduler answers at {address} ({error}). Give its address, as tcp://HOST:PORT, or local."
-        ) from None
+        problem = f"No Dask scheduler answers at {address} ({error})"
+        raise ParameterError(f"{problem}. Give its address, as tcp://HOST:PORT, or local.") from None
 
 
 def _claim_folder(folder: Path, run: dict[str, Any], inputs: dict[str, list[int]], *, force: bool) -> None:
-    """Make a folder the run's own, or refuse one that holds anything else.
+    """Make a folder the run's own, or refuse one that holds anything else; with ``force``, remove parts of any run.
 
     Equal values of ``run`` mean that parts are the same, bit for bit; ``inputs`` are size and time of the input parts.
-    With ``force``, existing parts are removed, whichever run they are of.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-    except FileExistsError:
-        raise OutputError(f"{folder} is not a folder, and parts go into one. Choose another name.") from None
     except OSError as error:
-        raise OutputError(f"{folder} cannot be made: {error.strerror}. Choose another place.") from None
+        problem = "is not a folder" if folder.exists() else f"cannot be made: {error.strerror}"
+        raise OutputError(f"{folder} {problem}, and parts go into a folder. Choose another name.") from None
     known = _known_run(folder)
+    before = (known or {}).get("parts", {})
     if force:
-        for name in (RUN_FILE, *inputs, *(known or {}).get("parts", {})):
+        for name in (RUN_FILE, *inputs, *before):
             (folder / name).unlink(missing_ok=True)
-        known = None
+        before = {}
     elif known is None and any(folder.iterdir()):
         raise OutputError(f"{folder} holds files, and none says that they are of such a run. {_NEXT_STEP}")
-    before = {}
-    if known is not None:
-        words = {
-            "treemend": f"another version of treemend ({known.get('treemend')})",
-            "model": "another model",
-            "rate": f"another false-alarm rate ({known.get('rate')})",
-            "columns": "other columns",
-            "contents": f"{known.get('contents')} instead of {run['contents']}",
-        }
-        difference = ", ".join(words[name] for name in run if run[name] != known.get(name))
-        if difference:
-            raise OutputError(f"{folder} holds parts of another run: {difference}. {_NEXT_STEP}")
-        before = known["parts"]
+    elif known is not None:
+        differing = [_OTHER[name].format(known.get(name)) for name in run if run[name] != known.get(name)]
+        if differing:
+            raise OutputError(f"{folder} holds parts of another run: {', '.join(differing)}. {_NEXT_STEP}")
     for part, state in inputs.items():
         if before.get(part, state) != state and (folder / part).exists():
             raise OutputError(f"{folder / part} already exists, and its input has changed since. {_NEXT_STEP}")

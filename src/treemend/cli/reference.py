@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -33,20 +34,19 @@ ITSELF = "the table itself"
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """What judges rows, and how.
-
-    ``kind`` is "model", "clean rows" or "the table itself"; ``columns`` are the positions of the estimator's columns in
-    the suspect table, in the estimator's order; ``rate`` stands instead of the estimator's own false-alarm rate, and
-    was chosen for the false discovery rate ``fdr`` if there is one; ``own`` are the findings of all rows if the table
-    is its own reference and was mended in memory.
-    """
+    """What judges rows, and how."""
 
     estimator: Estimator
-    kind: str
-    columns: tuple[int, ...]
-    rate: float | None = None
-    fdr: float | None = None
-    own: Findings | None = None
+    kind: str  # "model", "clean rows" or `ITSELF`
+    columns: tuple[int, ...]  # positions of the estimator's columns in the suspect table, in the estimator's order
+    rate: float | None = None  # instead of the estimator's own
+    fdr: float | None = None  # the false discovery rate for which the rate was chosen
+    own: Findings | None = None  # of all rows, if the table is its own reference and was mended in memory
+
+    @cached_property
+    def names(self) -> tuple[str, ...] | None:
+        """The names of the estimator's columns, if it has some."""
+        return tuple(getattr(self.estimator, "feature_names_in_", ())) or None
 
     def findings(self, values: NDArray[np.float64], first: int) -> Findings:
         """Mend rows, of which the first is row ``first`` of the table."""
@@ -55,7 +55,7 @@ class Reference:
         if len(values) == 0:
             # Any row tells names, layout and rule.
             return self.findings(np.zeros((1, len(self.columns))), 0).take(np.arange(0))
-        rows = _named(values, _names(self.estimator))
+        rows = _named(values, self.names)
         if isinstance(self.estimator, TCS):
             return self.estimator.mend(rows).findings()
         # Whether the table has drifted is a matter of all its rows, not of a batch.
@@ -67,9 +67,8 @@ class Reference:
         """Return the same at the rate that gives a false discovery rate on a table, which is read for it."""
         if isinstance(self.estimator, TCS):
             raise ParameterError("--fdr needs p-values, which the published method does not have. Leave it out.")
-        names = _names(self.estimator)
         batches = read_batches(table, self.columns, "looking at")
-        found = [self.estimator.p_values(_named(batch.values, names)) for batch in batches if len(batch)]
+        found = [self.estimator.p_values(_named(batch.values, self.names)) for batch in batches if len(batch)]
         p_values = np.concatenate([np.empty(0), *found])
         declared = p_values[adjusted_p_values(p_values) <= fdr]
         return replace(self, rate=float(declared.max(initial=0.0)), fdr=fdr)
@@ -102,9 +101,9 @@ def find_reference(table: FileTable, options: Options) -> Reference:
             estimator.set_params(n_jobs=options.n_jobs)
         if options.false_alarm_rate is not None and isinstance(estimator, TCS):
             raise ParameterError("The threshold of this model (TCS) was set by fit. Leave --false-alarm-rate out.")
-        return Reference(estimator, "model", _model_columns(estimator, table, options), options.false_alarm_rate)
+        return _in_table(Reference(estimator, "model", (), options.false_alarm_rate), table, options)
     if not options.clean:
-        return learn(table, options, ITSELF, options.fdr)[0]
+        return learn(table, options, ITSELF)[0]
     clean = open_files(options.clean, options)
     # Columns that are passed through need not be among the clean rows if the suspect rows have them.
     there = [
@@ -113,12 +112,10 @@ def find_reference(table: FileTable, options: Options) -> Reference:
         if any_matches(clean.names, pattern) or not any_matches(table.names, pattern)
     ]
     learnt, _ = learn(clean, changed(options, passthrough=there))
-    return replace(learnt, columns=_model_columns(learnt.estimator, table, options))
+    return _in_table(learnt, table, options)
 
 
-def learn(
-    table: FileTable, options: Options, kind: str = "clean rows", fdr: float | None = None
-) -> tuple[Reference, int]:
+def learn(table: FileTable, options: Options, kind: str = "clean rows") -> tuple[Reference, int]:
     """Learn from the rows of a table; return also how many these were.
 
     A table that is its own reference is mended on the way if it is small; else a sample of its rows is learnt from.
@@ -145,7 +142,8 @@ def learn(
     learnt = Reference(mender, kind, columns)
     with warnings_said(quiet=options.quiet), progress.step(f"learning from {table.label}"):
         if kind == ITSELF and len(values) == n_rows:
-            learnt = replace(learnt, fdr=fdr, own=mender.fit_mend(_named(values, names), fdr=fdr).findings())
+            own = mender.fit_mend(_named(values, names), fdr=options.fdr).findings()
+            learnt = replace(learnt, fdr=options.fdr, own=own)
         else:
             mender.fit(_named(values, names))
     if names is not None:
@@ -160,22 +158,15 @@ def _chosen(table: FileTable, options: Options) -> tuple[int, ...]:
     return columns
 
 
-def _model_columns(estimator: Estimator, table: FileTable, options: Options) -> tuple[int, ...]:
-    """Return where the estimator's columns are in a table, in the order of the estimator."""
-    names = _names(estimator)
-    if names is not None and table.named:
-        return table.positions(names)
-    chosen = _chosen(table, options)
-    if len(chosen) != estimator.n_features_in_:
-        raise ColumnsError(
-            f"{table.label}: {counted(len(chosen), 'column')} to look at, and the model has "
-            f"{estimator.n_features_in_}. Choose them with --columns."
-        )
-    return chosen
-
-
-def _names(estimator: Estimator) -> tuple[str, ...] | None:
-    return tuple(estimator.feature_names_in_) if hasattr(estimator, "feature_names_in_") else None
+def _in_table(reference: Reference, table: FileTable, options: Options) -> Reference:
+    """Look for the estimator's columns in a table."""
+    if reference.names is not None and table.named:
+        return replace(reference, columns=table.positions(reference.names))
+    columns, n_features = _chosen(table, options), reference.estimator.n_features_in_
+    if len(columns) != n_features:
+        problem = f"{counted(len(columns), 'column')} to look at, and the model has {n_features}"
+        raise ColumnsError(f"{table.label}: {problem}. Choose them with --columns.")
+    return replace(reference, columns=columns)
 
 
 def _named(values: NDArray[np.float64], names: tuple[str, ...] | None) -> Any:

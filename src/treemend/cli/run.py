@@ -30,6 +30,7 @@ from treemend.params import check_share
 from treemend.report import Findings, SummaryBuilder, as_html, as_json, findings_table
 from treemend.report.words import counted, percent
 from treemend.synthetic import waves
+from treemend.tables import listed
 from treemend.tcs import TCS
 
 # More than this share of the rows declared is not what repairing is for, even if no column has drifted.
@@ -78,28 +79,22 @@ def check_options(options: Options) -> None:
     if options.fdr is not None:
         check_share("--fdr", options.fdr, zero=True)
         if options.false_alarm_rate is not None:
-            raise ParameterError(
-                "Give --fdr or --false-alarm-rate, not both: they are two rules for the same decision."
-            )
+            raise ParameterError("Give --fdr or --false-alarm-rate, not both: they are two rules for one decision.")
     if STANDARD_STREAM in (options.clean or ()) and STANDARD_STREAM in options.paths:
         raise ParameterError("Standard input can be the suspect rows or the clean ones, not both.")
 
 
-def mend_table(table: FileTable, reference: Reference | None, options: Options, *, is_part: bool = False) -> Outcome:
-    """Send all batches of a table through the reference, which is found first if there is none, and into files.
-
-    With ``is_part`` the table is one of several whose outputs must have the same types, and an existing output is
-    replaced: whether it may be was decided for all of them.
-    """
+def mend_table(table: FileTable, reference: Reference | None, options: Options, *, overwrite: bool = False) -> Outcome:
+    """Send all batches of a table through the reference, which is found first if there is none, and into files."""
     begun = time.monotonic()
     given = {name: getattr(options, name) for name in (*_TABLES, "report", "json")}
-    inputs = [*table.paths, *(options.clean or ()), *([options.model] if options.model else [])]
+    inputs = [*table.paths, *(options.clean or ()), *filter(None, [options.model])]
     targets = {name: path for name, path in given.items() if path is not None}
-    with _opened_outputs(targets, inputs, force=options.force or is_part) as files:
+    with _opened_outputs(targets, inputs, force=options.force or overwrite) as files:
         reference = reference or find_reference(table, options)
         if options.fdr is not None and reference.own is None:
             reference = reference.at_fdr(options.fdr, table)
-        summary, drift = _walk(table, reference, files, options, is_part=is_part)
+        summary, drift = _walk(table, reference, files, options)
         _stop_if_not_covered(table.label, summary, drift, options)
         if "report" in files:
             page = as_html(summary, f"treemend report: {printable(table.label)}")
@@ -128,22 +123,23 @@ def _opened_outputs(targets: dict[str, str], inputs: Sequence[str], *, force: bo
         raise OutputError("Standard output can take only one of the outputs. Give a file for the others.")
     with ExitStack() as stack:
         files: dict[str, BinaryIO] = {}
-        published: list[AtomicFile] = []
-        for name, path in targets.items():
+        # Standard output is entered first, and so is the last to get its bytes.
+        for name, path in sorted(targets.items(), key=lambda target: target[1] != STANDARD_STREAM):
             if path == STANDARD_STREAM:
-                files[name] = stack.enter_context(tempfile.TemporaryFile())
-                continue
-            _check_output(path, taken, force=force)
-            published.append(AtomicFile(path, replace=force))
-            stack.callback(published[-1].discard)
-            files[name] = published[-1].file
+                files[name] = stack.enter_context(_standard_output())
+            else:
+                _check_output(path, taken, force=force)
+                files[name] = stack.enter_context(AtomicFile(path, replace=force)).file
         yield files
-        for file in reversed(published):
-            file.publish()
-        for name, path in targets.items():
-            if path == STANDARD_STREAM:
-                files[name].seek(0)
-                shutil.copyfileobj(files[name], sys.stdout.buffer)
+
+
+@contextmanager
+def _standard_output() -> Iterator[BinaryIO]:
+    """Collect what goes to standard output if the block ends well."""
+    with tempfile.TemporaryFile() as file:
+        yield file
+        file.seek(0)
+        shutil.copyfileobj(file, sys.stdout.buffer)
 
 
 def _check_output(path: str, taken: dict[str, str], *, force: bool) -> None:
@@ -156,36 +152,30 @@ def _check_output(path: str, taken: dict[str, str], *, force: bool) -> None:
         raise OutputError(f"{path} already exists; not overwritten. Choose another name, or give --force.")
 
 
-def _walk(
-    table: FileTable, reference: Reference, files: dict[str, BinaryIO], options: Options, *, is_part: bool
-) -> Outcome:
+def _walk(table: FileTable, reference: Reference, files: dict[str, BinaryIO], options: Options) -> Outcome:
     """Judge and write every batch, in memory that does not grow with the table."""
     columns = reference.columns
     names = tuple(table.names[column] for column in columns) if table.named else None
     others = tuple(column for column in range(len(table.names)) if column not in set(columns)) if table.named else ()
-    writers = {
-        name: open_writer(
-            getattr(options, name),
-            files[name],
-            like=table if name == "output" else None,
-            named=table.named or name == "findings",
-            delimiter=options.delimiter,
-            keep_integers=not is_part,
-        )
-        for name in _TABLES
-        if name in files
-    }
+    writers = {}
+    for name in [name for name in _TABLES if name in files]:
+        like, path = table if name == "output" else None, getattr(options, name)
+        named = table.named or name == "findings"
+        writers[name] = open_writer(path, files[name], like=like, named=named, delimiter=options.delimiter)
     where = f"{options.findings} has" if options.findings else "The option --findings writes"
     builder = SummaryBuilder(repaired="output" in files, rest=f"{where} the findings of every row.")
     drift = None
     if isinstance(reference.estimator, Mender) and reference.kind != ITSELF:
         drift = DriftTest(reference.estimator._model.drift)
-    n_rows = 0
+    n_rows, touched = 0, np.zeros(len(columns), dtype=bool)
     for batch in read_batches(table, columns, "mending" if "output" in files else "checking"):
-        found = replace(reference.findings(batch.values, n_rows), names=names, row_ids=_Places(batch))
+        found = reference.findings(batch.values, n_rows)
+        put_in = found.mask | found.only_missing
+        found = replace(found, names=names, row_ids=batch.places, after=batch.rounded(found.after, put_in))
         builder.add(found)
         if "output" in writers:
-            writers["output"].write(batch, found.after, found.mask | found.only_missing)
+            touched |= put_in.any(axis=0)
+            writers["output"].write(batch, found.after, put_in)
         if "mask" in writers:
             # An array cannot hold the columns that were passed through.
             passed = () if format_of(options.mask).family in ("npy", "npz") else others
@@ -198,6 +188,10 @@ def _walk(
         n_rows += len(batch)
     for writer in writers.values():
         writer.close()
+    rounded = [table.columns[column] for column, is_touched in zip(columns, touched, strict=True) if is_touched]
+    integers = [column.name for column in rounded if column.integer]
+    if integers:
+        say(f"note: {table.label}: rounded in columns of integers: {listed(integers)}", quiet=options.quiet)
     notes = () if drift is None else drift.notes(names)
     builder.add(replace(found.take(np.arange(0)), notes=notes))
     return builder.summary(), notes
@@ -231,22 +225,9 @@ def _findings_table(batch: Batch, found: Findings, others: tuple[int, ...], firs
 def _with_others(batch: Batch, rows: Any, others: tuple[int, ...], columns: dict[str, Any]) -> Any:
     if not others:
         return pa.table(columns)
-    passed = batch.cells(rows, others)
-    taken = dict(zip(passed.column_names, passed.columns, strict=True))
-    return pa.table({**{name: values for name, values in taken.items() if name not in columns}, **columns})
-
-
-class _Places(Sequence[Any]):
-    """Where the rows of a batch are, by file and line, told only of those that are asked for."""
-
-    def __init__(self, batch: Batch) -> None:
-        self._batch = batch
-
-    def __len__(self) -> int:
-        return len(self._batch)
-
-    def __getitem__(self, row: Any) -> Any:
-        return self._batch.place(int(row))
+    kept = [column for column in others if batch.table.column_names[column] not in columns]
+    passed = batch.table.select(kept).take(pa.array(rows, pa.int64()))
+    return pa.table({**dict(zip(passed.column_names, passed.columns, strict=True)), **columns})
 
 
 def check(options: Options) -> tuple[bool, list[str]]:
@@ -265,6 +246,8 @@ def _verdict(summary: dict[str, Any], drift: tuple[str, ...], fail_above: float 
     unusual ones: each threshold is an order statistic of the reference, and fresh rows exceed it independently given
     where it is. The larger number is tested at half the level, so that clean files fail at most as often as stated.
     """
+    from scipy.stats import betabinom, binom
+
     rule, n_rows = summary["rule"] or {}, summary["totals"]["rows"]
     corrupted, unusual = summary["totals"]["corrupted_rows"], summary["totals"]["unusual_rows"]
     found = f"{corrupted:,} of {counted(n_rows, 'row')} corrupted, {unusual:,} unusual"
@@ -275,20 +258,13 @@ def _verdict(summary: dict[str, Any], drift: tuple[str, ...], fail_above: float 
     elif rule.get("name") == "fdr":
         fails, limit = corrupted > 0, f"at a false discovery rate of {percent(rule['value'])}"
     else:
-        usual = _usual_number(n_rows, rule.get("rate") or 0.0, rule.get("reference_rows") or 0)
+        rate, n_reference = rule.get("rate") or 0.0, rule.get("reference_rows") or 0
+        n_above = int(rate * (n_reference + 1))
+        clean = betabinom(n_rows, n_above, n_reference + 1 - n_above) if n_above else binom(n_rows, rate)
+        usual = int(clean.ppf(1 - CHECK_LEVEL / 2))
         fails = max(corrupted, unusual) > usual
         limit = f"{1 - CHECK_LEVEL:.0%} of clean files of this size have at most {usual:,} of each"
     return fails, f"{'fails' if fails else 'passes'}: {found}; {limit}"
-
-
-def _usual_number(n_rows: int, rate: float, n_reference: int) -> int:
-    """Return a number of declared rows that is rarely exceeded if all rows are clean."""
-    from scipy.stats import betabinom, binom
-
-    n_above = int(rate * (n_reference + 1))
-    if n_above == 0:
-        return int(binom.ppf(1 - CHECK_LEVEL / 2, n_rows, rate))
-    return int(betabinom.ppf(1 - CHECK_LEVEL / 2, n_rows, n_above, n_reference + 1 - n_above))
 
 
 def compile_kernels() -> None:

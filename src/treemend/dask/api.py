@@ -150,13 +150,9 @@ def fit(collection: Any, *, n_rows: int = 100_000, **parameters: Any) -> Mender:
     firsts = np.concatenate(([0], np.cumsum(lengths)))
     bounds = np.searchsorted(chosen, firsts)
     places = [chosen[bounds[number] : bounds[number + 1]] - firsts[number] for number in range(len(parts))]
-    pieces = dask.compute(
-        *(
-            dask.delayed(take_rows)(part, places[number], mender.passthrough, number)
-            for number, part in enumerate(parts)
-            if lengths[number]
-        )
-    )
+    filled = [number for number, length in enumerate(lengths) if length]
+    taken = [dask.delayed(take_rows)(parts[one], places[one], mender.passthrough, one) for one in filled]
+    pieces = dask.compute(*taken)
     if isinstance(pieces[0], np.ndarray):
         return mender.fit(np.concatenate(pieces))
     import pandas as pd
@@ -185,14 +181,11 @@ def _in_rows(collection: Any) -> Any:
     if kind.startswith("dask.dataframe") and kind.endswith(".DataFrame"):
         return collection
     if not isinstance(collection, da.Array):
-        raise InputError(
-            f"The rows must be a Dask array or a Dask data frame, got {kind}. For tables in memory, call Mender.mend."
-        )
+        remedy = "For tables in memory, call Mender.mend."
+        raise InputError(f"The rows must be a Dask array or a Dask data frame, got {kind}. {remedy}")
     if collection.ndim != 2 or math.isnan(collection.shape[1]):
-        raise InputError(
-            f"The array must have two dimensions, rows x columns, and a known number of columns, got shape "
-            f"{collection.shape}. Reshape it, or call compute_chunk_sizes."
-        )
+        problem = f"two dimensions, rows x columns, and a known number of columns, got shape {collection.shape}"
+        raise InputError(f"The array must have {problem}. Reshape it, or call compute_chunk_sizes.")
     return collection if collection.numblocks[1] == 1 else collection.rechunk({1: -1})
 
 
@@ -205,9 +198,8 @@ def _mapped(collection: Any, model: Any, function: Callable[[Estimator, Any], di
     is_array = isinstance(rows, da.Array)
     sent = ModelFile.at(model) if isinstance(model, str | os.PathLike) else model
     if not isinstance(sent, Mender | TCS | ModelFile):
-        raise ParameterError(
-            f"model must be a fitted Mender or TCS, or the path of a model file, got {type(model).__name__}."
-        )
+        kinds = "a fitted Mender or TCS, or the path of a model file"
+        raise ParameterError(f"model must be {kinds}, got {type(model).__name__}.")
     example = function(loaded(sent), np.ones((1, rows.shape[1]), rows.dtype) if is_array else rows._meta_nonempty)
     empty: dict[str, Any] = {name: None if table is None else table[:0] for name, table in example.items()}
     if not is_array and "repaired" in empty:

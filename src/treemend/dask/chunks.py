@@ -54,15 +54,11 @@ def loaded(model: Estimator | ModelFile) -> Estimator:
 @lru_cache(maxsize=2)
 def _load(model: ModelFile) -> Estimator:
     if treemend.__version__ != model.version:
-        raise ParameterError(
-            f"{socket.gethostname()} has treemend {treemend.__version__}, and the model was sent by treemend "
-            f"{model.version}. Install the same version on all workers."
-        )
+        problem = f"has treemend {treemend.__version__}, and the model was sent by treemend {model.version}"
+        raise ParameterError(f"{socket.gethostname()} {problem}. Install the same version on all workers.")
     if not os.path.isfile(model.path) or checksum_of(model.path) != model.checksum:
-        raise ModelFileError(
-            f"{model.path} is missing or another file on {socket.gethostname()}. Workers must see the model under the "
-            "same path, unchanged as long as they use it."
-        )
+        remedy = "Workers must see the model under the same path, unchanged as long as they use it."
+        raise ModelFileError(f"{model.path} is missing or another file on {socket.gethostname()}. {remedy}")
     return treemend.load(model.path)
 
 

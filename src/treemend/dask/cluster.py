@@ -1,8 +1,6 @@
-"""A cluster on this machine: single-threaded worker processes, and little beside them.
+"""A cluster on this machine: single-threaded worker processes, with little upkeep beside them.
 
-Dask's own upkeep (a profiler that looks at every worker a hundred times a second, clocks that tick fifty times a
-second, statistics of the machine) takes part of a core even when nothing runs. Where all cores are workers it is taken
-from their work, and nobody looks at the profile of a cluster that ends with its command.
+Where all cores are workers, Dask's profiler, its clocks and its statistics of the machine take time from their work.
 """
 
 import logging
@@ -10,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import dask
-from distributed import Client, LocalCluster
+from distributed import Client
 
 _LITTLE_UPKEEP = {
     "distributed.worker.profile.enabled": False,
@@ -24,14 +22,14 @@ def local_client(n_workers: int) -> Iterator[Client]:
     """Start worker processes of one thread each, and stop them in the end; the client is not the default one."""
     with (
         dask.config.set(_LITTLE_UPKEEP),
-        LocalCluster(
+        Client(
             n_workers=n_workers,
             threads_per_worker=1,
             processes=True,
             dashboard_address="127.0.0.1:0",
             scheduler_kwargs={"dashboard": False},
             silence_logs=logging.CRITICAL,
-        ) as cluster,
-        Client(cluster, set_as_default=False) as client,
+            set_as_default=False,
+        ) as client,
     ):
         yield client

@@ -1,14 +1,14 @@
 """Batches of rows; Parquet, Feather (Arrow IPC), NPY and NPZ files, which keep columns, types and metadata.
 
-In Parquet and Feather a column of integers or booleans keeps its type: what is put into it is rounded to the nearest
-value that the type holds, since the rows before may have been written already. An array has one type for all its
-columns: floats keep theirs, all else becomes float64. NPZ files are held in memory. Pickled objects are never read.
+In Parquet and Feather a column of integers or booleans keeps its type: what is put into it is the nearest value that
+the type holds. An array has one type for all its columns: floats keep theirs, all else becomes float64. NPZ files are
+held in memory. Pickled objects are never read.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import chain, islice
 from typing import Any, BinaryIO
 from zipfile import BadZipFile
@@ -31,21 +31,15 @@ _READ_AHEAD = 2**17
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Some rows of a table: the chosen columns as numbers, and all columns as they stood in the file.
+    """Some rows of a table: the chosen columns as numbers, and all columns as they stood in the file."""
 
-    ``values`` are NaN where a value is missing; ``columns`` are the positions of the chosen columns; ``place`` tells
-    file and line, or file and row, of a row of the batch; ``done`` is the share of the table that has been read. Either
-    ``lines``, of a text file, or ``native``, a pyarrow.Table, are all columns of the rows as they stood. ``integers``
-    are the positions of columns that hold integers.
-    """
-
-    values: NDArray[np.float64]
-    columns: tuple[int, ...]
-    place: Callable[[int], str]
-    done: float
-    lines: Lines | None = None
-    native: Any = None
-    integers: frozenset[int] = frozenset()
+    values: NDArray[np.float64]  # of the chosen columns; NaN where a value is missing
+    columns: tuple[int, ...]  # the positions of the chosen columns
+    places: list[str]  # file and line, or file and row, of each row
+    done: float  # the share of the table that has been read
+    lines: Lines | None = None  # all columns of a text file
+    native: Any = None  # all columns of another file, as a pyarrow.Table
+    integers: frozenset[int] = frozenset()  # the positions of columns that hold integers
 
     def __len__(self) -> int:
         return len(self.values)
@@ -55,42 +49,32 @@ class Batch:
         """All columns as a pyarrow.Table; those of text files are texts."""
         return self.native if self.lines is None else self.lines.table()
 
-    def cells(self, rows: NDArray[np.int64], columns: tuple[int, ...]) -> Any:
-        """Return cells of some rows as they stood, such as ids where something was found, as a pyarrow.Table."""
-        table = self.native.select(list(columns)) if self.lines is None else self.lines.table(columns)
-        return table.take(pa.array(rows, pa.int64()))
+    def rounded(self, filled: NDArray[np.float64], mask: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Return ``filled``, rounded in columns of integers where ``mask`` says that it is put in."""
+        is_integer = np.array([column in self.integers for column in self.columns])
+        return np.where(mask & is_integer, np.rint(filled), filled)
 
-    def replaced(self, filled: NDArray[np.float64], mask: NDArray[np.bool_], *, keep_integers: bool) -> Any:
-        """Return all columns as a pyarrow.Table, with ``filled`` where ``mask`` says so.
-
-        Integers and booleans that are put in are rounded, or else their columns become float64. Chosen columns of text
-        become float64.
-        """
+    def replaced(self, filled: NDArray[np.float64], mask: NDArray[np.bool_]) -> Any:
+        """Return all columns as a pyarrow.Table, ``filled`` where ``mask`` says so; chosen texts become float64."""
         columns, fields = self.table.columns, list(self.table.schema)
         for column, new, cells, values in zip(self.columns, filled.T, mask.T, self.values.T, strict=True):
             if is_numeric(fields[column].type):
-                columns[column] = _replaced(columns[column].combine_chunks(), new, cells, keep_integers)
+                columns[column] = _replaced(columns[column].combine_chunks(), new, cells)
             else:
                 columns[column] = pa.array(np.where(cells, new, values))
             fields[column] = fields[column].with_type(columns[column].type)
         return pa.Table.from_arrays(columns, schema=pa.schema(fields, self.table.schema.metadata))
 
 
-def _replaced(column: Any, filled: NDArray[np.float64], mask: NDArray[np.bool_], keep_integers: bool) -> Any:
-    new = np.where(mask, filled, 0)
-    if not pa.types.is_floating(column.type):
-        is_boolean = pa.types.is_boolean(column.type)
-        if keep_integers:
-            limits = None if is_boolean else np.iinfo(column.type.to_pandas_dtype())
-            low, high = (0, 1) if limits is None else (limits.min, limits.max)
-            new = np.rint(new).clip(max(low, -LARGEST_EXACT), min(high, LARGEST_EXACT))
-        else:
-            column = (column.cast(pa.uint8()) if is_boolean else column).cast(pa.float64())
-    new = new.astype(column.type.to_pandas_dtype())
+def _replaced(column: Any, filled: NDArray[np.float64], mask: NDArray[np.bool_]) -> Any:
+    new, dtype = np.where(mask, filled, 0), np.dtype(column.type.to_pandas_dtype())
+    if dtype.kind != "f":
+        low, high = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+        new = np.rint(new).clip(max(low, -LARGEST_EXACT), min(high, LARGEST_EXACT))
     if pa.types.is_float16(column.type):
         # Not all versions of pyarrow compute with them.
-        return pa.array(np.where(mask, new, column.to_numpy(zero_copy_only=False)))
-    return pc.if_else(pa.array(mask), pa.array(new), column)
+        return pa.array(np.where(mask, new, column.to_numpy(zero_copy_only=False)).astype(dtype))
+    return pc.if_else(pa.array(mask), pa.array(new.astype(dtype)), column)
 
 
 class ArrowFile:
@@ -124,11 +108,9 @@ class ArrowFile:
                     what = f"{self.label}, column {self.names[column]!r}"
                     check_exact_integers(given.drop_null().to_numpy(), what, "Keep it out with --passthrough")
                 values[:, position] = given.to_numpy()
-            yield Batch(values, columns, partial(self._place, first), done, native=table)
+            places = [f"{self.label}, row {first + row}" for row in range(len(table))]
+            yield Batch(values, columns, places, done, native=table)
             first += len(table)
-
-    def _place(self, first: int, row: int) -> str:
-        return f"{self.label}, row {first + row}"
 
     @contextmanager
     def _opened(self) -> Iterator[Any]:
@@ -204,15 +186,15 @@ def _first_line(error: BaseException) -> str:
 
 
 class ArrowWriter:
-    """A Parquet or Feather file being written; without ``keep_integers``, chosen columns of integers become float64."""
+    """A Parquet or Feather file being written."""
 
-    def __init__(self, file: BinaryIO, family: str, *, keep_integers: bool) -> None:
-        self._file, self._family, self._keep_integers = file, family, keep_integers
+    def __init__(self, file: BinaryIO, family: str) -> None:
+        self._file, self._family = file, family
         self._schema: Any = None
 
     def write(self, batch: Batch, filled: NDArray[np.float64], mask: NDArray[np.bool_]) -> None:
         """Write the rows, with replaced values in the chosen columns."""
-        self.write_table(batch.replaced(filled, mask, keep_integers=self._keep_integers))
+        self.write_table(batch.replaced(filled, mask))
 
     def write_table(self, table: Any) -> None:
         """Write a pyarrow.Table; all have the types and the metadata of the first one."""
@@ -244,18 +226,18 @@ class NpyWriter:
         self._held: list[NDArray[Any]] = []
 
     def write(self, batch: Batch, filled: NDArray[np.float64], mask: NDArray[np.bool_]) -> None:
-        """Write the rows; columns of a text file that hold only numbers are numbers."""
-        table = batch.replaced(filled, mask, keep_integers=False)
+        """Write the rows as floats; columns of a text file that hold only numbers are numbers."""
+        table = batch.replaced(filled, mask)
         if batch.lines is not None:
             texts = batch.lines.table(as_text=True)
             for column in set(range(texts.num_columns)) - set(batch.columns):
                 numbers, wrong = batch.lines.numbers.numbers(texts.column(column).combine_chunks())
                 if not wrong.any():
                     table = table.set_column(column, texts.column_names[column], pa.array(numbers))
-        self.write_table(table)
+        self.write_table(table, floats=True)
 
-    def write_table(self, table: Any) -> None:
-        """Write a pyarrow.Table of numbers."""
+    def write_table(self, table: Any, *, floats: bool = False) -> None:
+        """Write a pyarrow.Table of numbers, or of booleans."""
         other = [field.name for field in table.schema if not is_numeric(field.type)]
         if other:
             problem = f"A table with columns that are not numbers ({listed(other)}) cannot become an array"
@@ -264,6 +246,7 @@ class NpyWriter:
         for name, column in zip(table.column_names, columns, strict=True):
             check_exact_integers(column, f"Column {name!r}", "Write CSV or Parquet")
         rows = np.column_stack(columns)
+        rows = rows.astype(np.float64) if floats and rows.dtype.kind != "f" else rows
         if self._family == "npz":
             self._held.append(rows)
             return

@@ -19,18 +19,8 @@ from numpy.typing import NDArray
 
 from treemend.exceptions import InputError
 from treemend.files.arrow import Batch
-from treemend.files.formats import COMPRESSIONS, Format, ReadOptions
-from treemend.files.lines import (
-    MISSING_WORDS,
-    Lines,
-    NumberFormat,
-    delimited,
-    line_ends,
-    number_format,
-    number_text,
-    record_starts,
-    texts_of,
-)
+from treemend.files.formats import COMPRESSIONS, MISSING_WORDS, Format, NumberFormat, ReadOptions, number_format
+from treemend.files.lines import Lines, delimited, line_ends, record_starts, texts_of
 from treemend.files.recognition import sample_length
 from treemend.tables import listed
 
@@ -76,13 +66,13 @@ class CsvFile:
         self.preamble = head[: begin + int(starts[0]) + (len(first) if self.named else 0)]
         self._first_line = 1 + len(line_ends(self.preamble))
         self.numbers = NumberFormat()
-        self._head, _ = self._split(head[len(self.preamble) :], self._first_line, ended=ended)
+        self._head = self._split(head[len(self.preamble) :], self._first_line, ended=ended)[0].table(as_text=True)
         self.numbers = self._number_format(options)
         self.notes = self._recognised()
 
     def sample(self) -> Any:
         """Return the first rows."""
-        return self._head.head(sample_length(len(self.names))).table(as_text=True)
+        return self._head.slice(0, sample_length(len(self.names)))
 
     def batches(self, columns: tuple[int, ...]) -> Iterator[Batch]:
         """Read the rows from the first to the last."""
@@ -92,7 +82,7 @@ class CsvFile:
             if len(lines) or (ended and not any_rows):
                 any_rows = True
                 first_line += len(lines.ends)
-                yield Batch(self._values(lines, columns), columns, lines.place, done, lines=lines)
+                yield Batch(self._values(lines, columns), columns, lines.places, done, lines=lines)
 
     def _split(self, data: bytes, first_line: int, *, ended: bool) -> tuple[Lines, bytes]:
         """Cut complete records off, all but the last: blank lines that belong to it may follow."""
@@ -111,7 +101,7 @@ class CsvFile:
         plain = lines.floats(columns)
         if plain is not None:
             return plain
-        texts = lines.table(columns, as_text=True)
+        texts = lines.table(as_text=True).select(list(columns))
         values = np.empty((len(lines), len(columns)))
         wrong: list[tuple[int, int]] = []
         for position, column in enumerate(texts.columns):
@@ -124,7 +114,7 @@ class CsvFile:
         also = f"; nor are cells of {listed(others)}" if others else ""
         text = texts.column(position)[row].as_py().strip()
         raise InputError(
-            f"{lines.place(row)}, column {texts.column_names[position]!r}: {text[:40]!r} is not a number{also}. "
+            f"{lines.places[row]}, column {texts.column_names[position]!r}: {text[:40]!r} is not a number{also}. "
             f"Correct it, give {self._option_for(text)}, or keep the column out with --passthrough."
         )
 
@@ -135,7 +125,7 @@ class CsvFile:
         return f"--decimal '{written.decimal}' --thousands '{written.thousands}' if its numbers are written so"
 
     def _number_format(self, options: ReadOptions) -> NumberFormat:
-        cells = self._head.head(max(5, _CELLS_TRIED // len(self.names))).table(as_text=True)
+        cells = self._head.slice(0, max(5, _CELLS_TRIED // len(self.names)))
         found = number_format((text for column in cells.columns for text in column.to_pylist()), self.delimiter)
         decimal, thousands = options.decimal or found.decimal, options.thousands
         if thousands is None:
@@ -204,41 +194,39 @@ class CsvWriter:
         if batch.lines is not None and batch.lines.delimiter == self._delimiter:
             self._put(batch.lines.names, self._repaired_lines(batch, batch.lines, filled, mask))
             return
-        columns = self._cells(batch.table.columns)
+        columns = self._cells(batch.table)
         for position, column in enumerate(batch.columns):
             cells = mask[:, position]
-            texts = pa.array([self._number(batch, column, value) for value in filled[cells, position]], pa.binary())
+            texts = pa.array([self._number(batch, position, value) for value in filled[cells, position]], pa.binary())
             columns[column] = pc.replace_with_mask(columns[column], pa.array(cells), texts)
         self._put(batch.table.column_names, self._joined(columns))
 
     def write_table(self, table: Any) -> None:
         """Write a pyarrow.Table; booleans as 0 and 1."""
-        self._put(table.column_names, self._joined(self._cells(table.columns)))
+        self._put(table.column_names, self._joined(self._cells(table)))
 
     def close(self) -> None:
         """Do nothing: all bytes are written."""
 
-    def _repaired_lines(
-        self, batch: Batch, lines: Lines, filled: NDArray[np.float64], mask: NDArray[np.bool_]
-    ) -> bytes:
+    def _repaired_lines(self, batch: Batch, lines: Lines, filled: NDArray[Any], mask: NDArray[Any]) -> bytes:
         pieces, written = [], 0
         for row in np.flatnonzero(mask.any(axis=1)).tolist():
             begin, end = lines.span(row)
             cells, ending = lines.raw_cells(row)
             for position in np.flatnonzero(mask[row]).tolist():
-                column = batch.columns[position]
-                cells[column] = self._number(batch, column, filled[row, position])
+                cells[batch.columns[position]] = self._number(batch, position, filled[row, position])
             pieces += [lines.data[written:begin], self._delimiter.encode().join(cells), ending]
             written = end
         return b"".join([*pieces, lines.data[written:]])
 
-    def _number(self, batch: Batch, column: int, value: float) -> bytes:
-        decimal = "." if batch.lines is None else batch.lines.numbers.decimal
-        text = number_text(value, integer=column in batch.integers, decimal=decimal)
+    def _number(self, batch: Batch, position: int, value: float) -> bytes:
+        if batch.columns[position] in batch.integers:
+            return str(round(value)).encode()
+        text = repr(float(value)).replace(".", "." if batch.lines is None else batch.lines.numbers.decimal)
         return (f'"{text}"' if self._delimiter in text else text).encode()
 
-    def _cells(self, columns: Sequence[Any]) -> list[Any]:
-        return [delimited(column.combine_chunks(), self._delimiter) for column in columns]
+    def _cells(self, table: Any) -> list[Any]:
+        return [delimited(column.combine_chunks(), self._delimiter) for column in table.columns]
 
     def _joined(self, columns: list[Any]) -> bytes:
         rows = pc.binary_join_element_wise(*columns, self._delimiter.encode()).to_pylist()

@@ -1,22 +1,28 @@
-"""The format of a file by its ending, how its rows are read, and files that are compressed."""
+"""How files are written: the format by the ending, compression, numbers in text files; and options for reading."""
 
 import bz2
 import gzip
 import io
 import lzma
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from treemend.exceptions import InputError, ParameterError
 
 STANDARD_STREAM = "-"
+MISSING_WORDS = frozenset({"", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "nil", "?", "-", "--", "."})
+_TEXTS_TRIED = 2_000
 
 
 @dataclass(frozen=True)
@@ -67,10 +73,8 @@ def format_of(path: str) -> Format:
     found = _FORMATS.get(endings[-1] if endings else "")
     if found is None:
         ending = f"the ending {Path(path).suffix!r}" if Path(path).suffix else "no ending that names a format"
-        raise InputError(
-            f"{path} has {ending}, and only {', '.join(_FORMATS)} are known, text files also with "
-            f"{', '.join(filter(None, COMPRESSIONS))}. Save it as CSV, or rename it."
-        )
+        known = f"{', '.join(_FORMATS)} are known, text files also with {', '.join(filter(None, COMPRESSIONS))}"
+        raise InputError(f"{path} has {ending}, and only {known}. Save it as CSV, or rename it.")
     if compression and found.family != "csv":
         raise InputError(f"{path} is compressed, and only text files can be. Decompress it first.")
     return replace(found, compression=compression)
@@ -78,19 +82,16 @@ def format_of(path: str) -> Format:
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How tables are read; None recognises it.
-
-    ``thousands`` divides groups of three digits. ``missing`` are texts or numbers that stand for missing values, beside
-    empty cells, ``NA`` and the like; with None, numbers such as -999 are, too, where they are repeated and far from all
-    others. ``array`` is which one of NPZ files.
-    """
+    """How tables are read; None recognises it."""
 
     delimiter: str | None = None
     decimal: str | None = None
-    thousands: str | None = None
+    thousands: str | None = None  # between groups of three digits
     no_header: bool = False
+    # What stands for missing values beside empty cells, NA and the like; None: also numbers such as -999, where they
+    # are repeated and far from all others.
     missing: Sequence[str] | None = None
-    array: str | None = None
+    array: str | None = None  # which one of NPZ files
 
     def __post_init__(self) -> None:
         if self.delimiter is not None and not re.fullmatch(r'[^"\r\n\x7f-\U0010ffff]', self.delimiter):
@@ -101,3 +102,52 @@ class ReadOptions:
             raise ParameterError(
                 f"The thousands separator must be '.' or ',' and not the decimal point, got {self.thousands!r}."
             )
+
+
+@dataclass(frozen=True)
+class NumberFormat:
+    """How numbers are written, and which words, in lower case, stand for missing values; thousands may be divided."""
+
+    decimal: str = "."
+    thousands: str = ""
+    missing: frozenset[str] = MISSING_WORDS
+
+    @property
+    def plain(self) -> bool:
+        """Whether numbers are written as programs write them."""
+        return self.decimal == "." and not self.thousands
+
+    @cached_property
+    def _pattern(self) -> str:
+        digits = r"\d+" + (rf"|\d{{1,3}}(?:{re.escape(self.thousands)}\d{{3}})+" if self.thousands else "")
+        point, exponent = re.escape(self.decimal), r"(?:[eE][+-]?\d+)?"
+        return rf"^[+-]?(?:(?:(?:{digits})(?:{point}\d*)?|{point}\d+){exponent}|[iI][nN][fF](?:[iI][nN][iI][tT][yY])?)$"
+
+    def is_number(self, text: str) -> bool:
+        """Tell whether a text is a number, blanks around it aside."""
+        return re.match(self._pattern, text.strip(), re.ASCII) is not None
+
+    def numbers(self, texts: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Convert a pyarrow array of strings; also tell where one is neither a number nor a missing value."""
+        texts = pc.utf8_trim_whitespace(texts)
+        right = pc.match_substring_regex(texts, self._pattern)
+        missing = pc.is_in(pc.ascii_lower(texts), value_set=pa.array(sorted(self.missing)))
+        numbers = pc.if_else(pc.and_not(right, missing), texts, pa.scalar(None, pa.string()))
+        for text, plain in ((self.thousands, ""), (self.decimal, ".")):
+            if text not in ("", plain):
+                numbers = pc.replace_substring(numbers, text, plain)
+        values = pc.cast(numbers, pa.float64()).to_numpy(zero_copy_only=False)
+        return values, ~np.asarray(pc.or_(right, missing).to_numpy(zero_copy_only=False), dtype=bool)
+
+
+_NUMBER_FORMATS = (NumberFormat(), NumberFormat(","), NumberFormat(",", "."), NumberFormat(".", ","))
+
+
+def number_format(texts: Iterable[str], delimiter: str) -> NumberFormat:
+    """Return the format that makes numbers of the most texts, the most usual one among equals.
+
+    ``1,234`` is taken as 1234 between commas, where a decimal comma would be odd, and as 1.234 elsewhere.
+    """
+    distinct = list(islice(dict.fromkeys(text for text in texts if not text.isalpha()), _TEXTS_TRIED))
+    order = sorted(_NUMBER_FORMATS, key=lambda way: (not way.plain, way.decimal == delimiter))
+    return max(order, key=lambda way: sum(way.is_number(text) for text in distinct))

@@ -1,4 +1,4 @@
-"""Text files: where lines and cells begin and end, which numbers they are, and how cells are written.
+"""Text files: where lines and cells begin and end, and how cells are written.
 
 Records (rows with their line ends; a quoted cell may go over several lines) are found here and not by a CSV library,
 since those forget quotes, line ends and blank lines. Their cells are cut by pyarrow; what it refuses, or cuts in
@@ -6,10 +6,8 @@ another way, is cut in Python. Nothing is evaluated: a text such as ``=1+1`` is 
 """
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -19,10 +17,8 @@ import pyarrow.csv
 from numpy.typing import NDArray
 
 from treemend.exceptions import InputError
-from treemend.tables import integer_to_rounding
+from treemend.files.formats import NumberFormat
 
-MISSING_WORDS = frozenset({"", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "nil", "?", "-", "--", "."})
-_TEXTS_TRIED = 2_000
 _NEWLINE, _RETURN, _QUOTE = b'\n\r"'
 
 
@@ -48,62 +44,6 @@ def texts_of(line: bytes, delimiter: str) -> list[str]:
     return [unquoted(cell).decode("utf-8", "replace") for cell in cells]
 
 
-@dataclass(frozen=True)
-class NumberFormat:
-    """How numbers are written, and which words, in lower case, stand for missing values; thousands may be divided."""
-
-    decimal: str = "."
-    thousands: str = ""
-    missing: frozenset[str] = MISSING_WORDS
-
-    @property
-    def plain(self) -> bool:
-        """Whether numbers are written as programs write them."""
-        return self.decimal == "." and not self.thousands
-
-    @cached_property
-    def _pattern(self) -> str:
-        digits = r"\d+" + (rf"|\d{{1,3}}(?:{re.escape(self.thousands)}\d{{3}})+" if self.thousands else "")
-        point, exponent = re.escape(self.decimal), r"(?:[eE][+-]?\d+)?"
-        return rf"^[+-]?(?:(?:(?:{digits})(?:{point}\d*)?|{point}\d+){exponent}|[iI][nN][fF](?:[iI][nN][iI][tT][yY])?)$"
-
-    def is_number(self, text: str) -> bool:
-        """Tell whether a text is a number, blanks around it aside."""
-        return re.match(self._pattern, text.strip(), re.ASCII) is not None
-
-    def numbers(self, texts: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Convert a pyarrow array of strings; also tell where one is neither a number nor a missing value."""
-        texts = pc.utf8_trim_whitespace(texts)
-        right = pc.match_substring_regex(texts, self._pattern)
-        missing = pc.is_in(pc.ascii_lower(texts), value_set=pa.array(sorted(self.missing)))
-        numbers = pc.if_else(pc.and_not(right, missing), texts, pa.scalar(None, pa.string()))
-        for text, plain in ((self.thousands, ""), (self.decimal, ".")):
-            if text not in ("", plain):
-                numbers = pc.replace_substring(numbers, text, plain)
-        values = pc.cast(numbers, pa.float64()).to_numpy(zero_copy_only=False)
-        return values, ~np.asarray(pc.or_(right, missing).to_numpy(zero_copy_only=False), dtype=bool)
-
-
-_FORMATS = (NumberFormat(), NumberFormat(","), NumberFormat(",", "."), NumberFormat(".", ","))
-
-
-def number_format(texts: Iterable[str], delimiter: str) -> NumberFormat:
-    """Return the format that makes numbers of the most texts, the most usual one among equals.
-
-    ``1,234`` is taken as 1234 between commas, where a decimal comma would be odd, and as 1.234 elsewhere.
-    """
-    distinct = list(islice(dict.fromkeys(text for text in texts if not text.isalpha()), _TEXTS_TRIED))
-    order = sorted(_FORMATS, key=lambda way: (not way.plain, way.decimal == delimiter))
-    return max(order, key=lambda way: sum(way.is_number(text) for text in distinct))
-
-
-def number_text(value: float, *, integer: bool = False, decimal: str = ".") -> str:
-    """Return a number with the fewest digits that give the same bits; as an integer if it shall be one, and is."""
-    if integer and integer_to_rounding(value):
-        return str(round(value))
-    return repr(float(value)).replace(".", decimal)
-
-
 def delimited(column: Any, delimiter: str) -> Any:
     """Return a column of any type as cells of text, in quotes where they need them; empty where there is no value."""
     if pa.types.is_boolean(column.type):
@@ -124,15 +64,12 @@ def delimited(column: Any, delimiter: str) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Lines:
-    """Records of a text file as they stand, with blank lines before, between and behind them.
-
-    ``starts`` is where records begin in ``data``; ``first_line`` is the number of the line with which ``data`` begins.
-    """
+    """Records of a text file as they stand, with blank lines before, between and behind them."""
 
     data: bytes
-    starts: NDArray[np.int64]
+    starts: NDArray[np.int64]  # where records begin in the data
     label: str
-    first_line: int
+    first_line: int  # the number of the line with which the data begin
     names: tuple[str, ...]
     delimiter: str
     numbers: NumberFormat
@@ -145,9 +82,11 @@ class Lines:
         """Where the lines of ``data`` end."""
         return line_ends(self.data)
 
-    def place(self, row: int) -> str:
-        """Say in which file and line a record begins."""
-        return f"{self.label}, line {self.first_line + int(np.searchsorted(self.ends, self.starts[row]))}"
+    @cached_property
+    def places(self) -> list[str]:
+        """In which file and line each record begins."""
+        lines = self.first_line + np.searchsorted(self.ends, self.starts)
+        return [f"{self.label}, line {line}" for line in lines.tolist()]
 
     def span(self, row: int) -> tuple[int, int]:
         """Return where a record begins and where the next one does."""
@@ -160,18 +99,11 @@ class Lines:
         content = record.rstrip(b"\r\n")
         cells = raw_cells(content, self.delimiter.encode())
         if cells is None:
-            raise InputError(f"{self.place(row)}: a quote is opened and never closed. Close it.")
+            raise InputError(f"{self.places[row]}: a quote is opened and never closed. Close it.")
         if len(cells) != len(self.names):
-            raise InputError(
-                f"{self.place(row)}: {len(cells)} cells, where {len(self.names)} were expected. Correct the line, or "
-                "give --delimiter if cells are cut elsewhere."
-            )
+            problem = f"{self.places[row]}: {len(cells)} cells, where {len(self.names)} were expected"
+            raise InputError(f"{problem}. Correct the line, or give --delimiter if cells are cut elsewhere.")
         return cells, record[len(content) :]
-
-    def head(self, n_rows: int) -> "Lines":
-        """Return the first records."""
-        end = int(self.starts[n_rows]) if n_rows < len(self) else len(self.data)
-        return replace(self, data=self.data[:end], starts=self.starts[:n_rows])
 
     def floats(self, columns: tuple[int, ...]) -> NDArray[np.float64] | None:
         """Return columns of numbers without thousands separators; None if there is anything else in them."""
@@ -179,20 +111,18 @@ class Lines:
         table = None if self.numbers.thousands else self._parse(columns, pa.float64(), sorted(words))
         return None if table is None else np.stack([column.to_numpy() for column in table.columns], axis=1)
 
-    def table(self, columns: tuple[int, ...] | None = None, *, as_text: bool = False) -> Any:
-        """Return columns as texts without quotes.
+    def table(self, *, as_text: bool = False) -> Any:
+        """Return all columns as texts without quotes.
 
         A column with bytes that are not UTF-8 is one of bytes, or, with ``as_text``, loses those.
         """
-        columns = tuple(range(len(self.names))) if columns is None else columns
-        parsed = self._parse(columns, pa.binary(), [])
+        parsed = self._parse(tuple(range(len(self.names))), pa.binary(), [])
         if parsed is None:
-            cells = [self.raw_cells(row)[0] for row in range(len(self))]
-            found = [pa.array([unquoted(row[column]) for row in cells], pa.binary()) for column in columns]
+            rows = [[unquoted(cell) for cell in self.raw_cells(row)[0]] for row in range(len(self))]
+            found = [pa.array(column, pa.binary()) for column in zip(*rows, strict=True)]
         else:
             found = [column.combine_chunks() for column in parsed.columns]
-        texts = [_as_text(column, always=as_text) for column in found]
-        return pa.Table.from_arrays(texts, [self.names[column] for column in columns])
+        return pa.Table.from_arrays([_as_text(column, always=as_text) for column in found], list(self.names))
 
     def _parse(self, columns: tuple[int, ...], kind: Any, missing: list[str]) -> Any:
         """Cut the records with pyarrow; None if it refuses them, or finds more or fewer."""
@@ -200,22 +130,13 @@ class Lines:
         wanted = [numbers[column] for column in columns]
         if not wanted or not len(self):
             return pa.table({name: pa.array([], kind) for name in wanted})
-        has_quotes, several = b'"' in self.data, len(numbers) > 1
+        parsing = pa.csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=b'"' in self.data)
+        parsing.ignore_empty_lines = len(numbers) > 1
+        converting = pa.csv.ConvertOptions(include_columns=wanted, column_types=dict.fromkeys(wanted, kind))
+        converting.decimal_point, converting.null_values = self.numbers.decimal, missing
+        reading = pa.csv.ReadOptions(column_names=numbers, use_threads=False, block_size=len(self.data) + 1)
         try:
-            table = pa.csv.read_csv(
-                pa.BufferReader(self.data),
-                pa.csv.ReadOptions(column_names=numbers, use_threads=False, block_size=len(self.data) + 1),
-                pa.csv.ParseOptions(
-                    delimiter=self.delimiter, newlines_in_values=has_quotes, ignore_empty_lines=several
-                ),
-                pa.csv.ConvertOptions(
-                    include_columns=wanted,
-                    column_types=dict.fromkeys(wanted, kind),
-                    decimal_point=self.numbers.decimal,
-                    null_values=missing,
-                    strings_can_be_null=False,
-                ),
-            )
+            table = pa.csv.read_csv(pa.BufferReader(self.data), reading, parsing, converting)
         except pa.ArrowInvalid:
             return None
         return table if len(table) == len(self) else None

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from treemend.files.lines import NumberFormat
+from treemend.files.formats import NumberFormat
 from treemend.tables import LARGEST_EXACT
 
 _CELLS_IN_SAMPLE = 200_000
@@ -31,19 +31,14 @@ _CODE = re.compile(r"-9{2,6}(?:\.9+|\.25)?|9{4,6}")
 
 @dataclass(frozen=True)
 class Column:
-    """What a column holds.
-
-    ``kind`` is number, text, time, id, empty or other, and ``reason`` says why it is not numbers. A column that is
-    ``numeric`` can be looked at if that is asked for; all values of the sample of an ``integer`` one are integers;
-    ``code`` is a number such as -999 that stands for a missing value.
-    """
+    """What a column holds."""
 
     name: str
-    kind: str
-    reason: str
-    numeric: bool = True
-    integer: bool = False
-    code: float | None = None
+    kind: str  # number, text, time, id, empty or other
+    reason: str  # why it is not a number
+    numeric: bool = True  # whether it can be looked at if that is asked for
+    integer: bool = False  # whether all values of the sample are integers
+    code: float | None = None  # a number such as -999 that stands for a missing value
 
 
 def sample_length(n_columns: int) -> int:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -23,8 +23,7 @@ from treemend import progress
 from treemend.exceptions import ColumnsError, InputError
 from treemend.files.arrow import ArrowFile, ArrowWriter, Batch, NpyFile, NpyWriter
 from treemend.files.csv import CsvFile, CsvWriter
-from treemend.files.formats import STANDARD_STREAM, ReadOptions, format_of
-from treemend.files.lines import NumberFormat
+from treemend.files.formats import STANDARD_STREAM, NumberFormat, ReadOptions, format_of
 from treemend.files.recognition import Column, recognise_columns
 from treemend.tables import columns_difference, listed, shortened
 
@@ -72,10 +71,8 @@ class FileTable:
         place = {name: position for position, name in enumerate(self.names)}
         missing = [name for name in names if name not in place]
         if missing:
-            raise ColumnsError(
-                f"{self.label} does not have all columns of the model; missing: {listed(missing)}. Rename its columns, "
-                "or fit a model to rows of its kind."
-            )
+            problem = f"{self.label} does not have all columns of the model; missing: {listed(missing)}"
+            raise ColumnsError(f"{problem}. Rename its columns, or fit a model to rows of its kind.")
         return tuple(place[name] for name in names)
 
     def batches(self, columns: tuple[int, ...]) -> Iterator[Batch]:
@@ -85,23 +82,18 @@ class FileTable:
         """
         wrong = [self.columns[column] for column in columns if not self.columns[column].numeric]
         if wrong:
-            raise InputError(
-                f"{self.label}: {len(wrong)} of {len(columns)} chosen columns do not hold numbers: {reasons(wrong)}. "
-                "Keep them out with --passthrough."
-            )
-        given: list[float | None] = [
-            float(text) for text in self.options.missing or () if NumberFormat().is_number(text)
-        ]
+            problem = f"{len(wrong)} of {len(columns)} chosen columns do not hold numbers: {reasons(wrong)}"
+            raise InputError(f"{self.label}: {problem}. Keep them out with --passthrough.")
+        given: list[Any] = [float(text) for text in filter(NumberFormat().is_number, self.options.missing or ())]
         # Columns x codes; a column without one has NaN, which is equal to nothing.
         codes = np.array([given or [self.columns[column].code] for column in columns], dtype=np.float64)
         integers = frozenset(position for position, column in enumerate(self.columns) if column.integer)
         for index, source in enumerate(self.sources):
             for batch in source.batches(columns):
                 for row, position in np.argwhere(np.isinf(batch.values)).tolist():
-                    raise InputError(
-                        f"{batch.place(row)}, column {self.names[columns[position]]!r}: {batch.values[row, position]} "
-                        "is not a finite number. Drop such rows, or empty the cells to have them filled."
-                    )
+                    place = f"{batch.places[row]}, column {self.names[columns[position]]!r}"
+                    remedy = "Drop such rows, or empty the cells to have them filled."
+                    raise InputError(f"{place}: {batch.values[row, position]} is not a finite number. {remedy}")
                 batch.values[(batch.values[:, :, None] == codes).any(axis=2)] = np.nan
                 yield replace(batch, done=(index + batch.done) / len(self.sources), integers=integers)
 
@@ -116,10 +108,8 @@ def choose_columns(
     """
     unknown = [pattern for pattern in (*wanted, *unwanted) if not any_matches(table.names, pattern)]
     if unknown:
-        raise ColumnsError(
-            f"No column is called {' or '.join(map(repr, unknown))} or matches it; there are {shortened(table.names)}. "
-            "Correct the name."
-        )
+        problem = f"No column is called {' or '.join(map(repr, unknown))} or matches it"
+        raise ColumnsError(f"{problem}; there are {shortened(table.names)}. Correct the name.")
     asked = [
         position
         for position, name in enumerate(table.names)
@@ -130,10 +120,8 @@ def choose_columns(
     left = tuple(position for position in asked if wanted or table.columns[position].kind == "number")
     passed = tuple(table.columns[position] for position in asked if position not in left)
     if not left:
-        raise InputError(
-            f"{table.label} has no column of numbers to look at: {reasons(passed)}. Choose columns with --columns, or "
-            "give --delimiter or --decimal if cells are cut or read wrongly."
-        )
+        remedy = "Choose columns with --columns, or give --delimiter or --decimal if cells are cut or read wrongly."
+        raise InputError(f"{table.label} has no column of numbers to look at: {reasons(passed)}. {remedy}")
     return left, passed
 
 
@@ -193,17 +181,15 @@ def open_writer(
     like: FileTable | None = None,
     named: bool = True,
     delimiter: str | None = None,
-    keep_integers: bool = True,
 ) -> Writer:
     """Return a writer of the format that the path tells, into a file that the caller closes.
 
     If ``like`` is the table whose rows will come, its header and delimiter are kept in text files; else those get a
-    header if columns are ``named``, and a usual delimiter if none is given. Without ``keep_integers``, columns of
-    integers that are looked at become float64 in Parquet and Feather files.
+    header if columns are ``named``, and a usual delimiter if none is given.
     """
     kind = format_of(path)
     if kind.family in _ARROW:
-        return ArrowWriter(file, kind.family, keep_integers=keep_integers)
+        return ArrowWriter(file, kind.family)
     if kind.family != "csv":
         return NpyWriter(file, kind.family)
     source = None if like is None else like.sources[0]

@@ -1,9 +1,8 @@
 """`Mender`, the recommended estimator: it reads tables, calls the pipeline, and returns tables of the caller's kind."""
 
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,25 +119,6 @@ class Mender(BaseMender):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn what clean rows look like.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            Clean reference rows, at least five; NaN where a value is missing.
-        y : ignored
-            For scikit-learn's pipelines.
-
-        Returns
-        -------
-        Mender
-            The estimator itself.
-        """
-        del y
-        self._fit(X)
-        return self
-
     def mend(
         self,
         X: Any,
@@ -175,9 +155,7 @@ class Mender(BaseMender):
         check_choice("on_drift", on_drift, ("leave", "repair"))
         if fdr is not None:
             check_share("fdr", fdr, zero=True)
-        table = self._suspects(X)
-        with self._running():
-            return self._mend(table, None, self._rate(false_alarm_rate), fdr, on_drift, n_draws)
+        return self._mend(self._suspects(X), None, false_alarm_rate, fdr, on_drift, n_draws)
 
     def fit_mend(self, X: Any, y: Any = None, *, fdr: float | None = None, n_draws: int = 0) -> Result:
         """Learn from rows and mend them, each judged by a model that has not seen it.
@@ -200,43 +178,8 @@ class Mender(BaseMender):
         check_count("n_draws", n_draws, least=0)
         if fdr is not None:
             check_share("fdr", fdr, zero=True)
-        cross_fit = self._fit(X)
-        with self._running():
-            return self._mend(self._suspects(X), cross_fit, self._rate(None), fdr, "repair", n_draws)
-
-    def fit_predict(self, X: Any, y: Any = None, **fit_params: Any) -> NDArray[np.int64]:
-        """Learn from rows and return -1 for declared ones, each judged by a model that has not seen it.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            Reference rows.
-        y : ignored
-        **fit_params : ignored
-
-        Returns
-        -------
-        ndarray of int of shape (n_samples,)
-        """
-        del y, fit_params
-        cross_fit = self._fit(X)
-        with self._running():
-            judged = judge_rows(self._model, self._suspects(X).values, cross_fit, n_jobs=self.n_jobs)
-        return np.where(judged.p_values <= self.false_alarm_rate, -1, 1)
-
-    def score_samples(self, X: Any) -> NDArray[np.float64]:
-        """Return how clean each row is: minus the statistic of its evidence, so that higher is cleaner.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            Suspect rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        return -self._judge(X).statistic
+        own = self._fit(X)
+        return self._mend(self._suspects(X), own, None, fdr, "repair", n_draws)
 
     def p_values(self, X: Any) -> NDArray[np.float64]:
         """Return the share of clean rows with at least as much evidence against them as each row has.
@@ -252,7 +195,7 @@ class Mender(BaseMender):
         -------
         ndarray of shape (n_samples,)
         """
-        return self._judge(X).p_values
+        return self._judge(self._suspects(X).values).p_values
 
     @property
     def offset_(self) -> float:
@@ -260,52 +203,44 @@ class Mender(BaseMender):
         check_is_fitted(self)
         return -self._model.calibration.threshold(self._rate(None))
 
-    def _fit(self, X: Any) -> CrossFit:
-        """Fit, and return how the reference rows are judged by detectors that have not seen them."""
-        self._check_params()
-        before = dict(vars(self))
-        try:
-            table = self._read(X, reset=True)
-            if len(table.values) < FEWEST_ROWS:
-                raise InputError(
-                    f"The reference must have at least {FEWEST_ROWS} rows, got n_samples = {len(table.values)}. "
-                    "Give more clean rows."
-                )
-            tables.check_range(table.values, table.names)
-            layout = resolve_layout(self.layout, table.values, table.names)
-            learn = fit_contaminated if self.contaminated else fit_model
-            with self._running():
-                self._model, cross_fit = learn(table.values, layout, seed=self._seed(), n_jobs=self.n_jobs)
-        except BaseException:
-            # Whatever happens, Ctrl-C included, the estimator is what it was.
-            self.__dict__ = before
-            raise
-        if not np.isfinite(self.offset_):
-            warnings.warn(
-                f"{self._model.calibration.n_rows} reference rows are too few for a false-alarm rate of "
-                f"{self.false_alarm_rate:g}: nothing will be declared. Give more clean rows, or ask for a higher rate.",
-                UserWarning,
-                stacklevel=3,
+    def _learn(self, table: tables.Table) -> CrossFit:
+        if len(table.values) < FEWEST_ROWS:
+            raise InputError(
+                f"The reference must have at least {FEWEST_ROWS} rows, got n_samples = {len(table.values)}. "
+                "Give more clean rows."
             )
+        tables.check_range(table.values, table.names)
+        layout = resolve_layout(self.layout, table.values, table.names)
+        learn = fit_contaminated if self.contaminated else fit_model
+        with self._running():
+            self._model, cross_fit = learn(table.values, layout, seed=self._seed(), n_jobs=self.n_jobs)
         return cross_fit
 
-    def _judge(self, X: Any) -> Judged:
-        table = self._suspects(X)
+    def _powerless_at(self) -> tuple[int, float] | None:
+        return None if np.isfinite(self.offset_) else (self._model.calibration.n_rows, self.false_alarm_rate)
+
+    def _judge(self, rows: NDArray[np.float64], cross_fit: CrossFit | None = None, rate: float = 0.0) -> Judged:
         with self._running():
-            return judge_rows(self._model, table.values, n_jobs=self.n_jobs)
+            return judge_rows(self._model, rows, cross_fit, rate=rate, n_jobs=self.n_jobs)
+
+    def _scores(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        return -self._judge(rows).statistic
+
+    def _declared_own(self, table: tables.Table, own: CrossFit) -> NDArray[np.bool_]:
+        return self._judge(table.values, own).p_values <= self.false_alarm_rate
 
     def _mend(
         self,
         table: tables.Table,
-        cross_fit: CrossFit | None,
-        rate: float,
-        fdr: float | None,
-        on_drift: str,
-        n_draws: int,
+        own: CrossFit | None,
+        rate: float | None = None,
+        fdr: float | None = None,
+        on_drift: str = "leave",
+        n_draws: int = 0,
     ) -> Result:
-        """Mend a table; with a cross-fit, its rows are those that the model learnt from."""
+        rate = self._rate(rate)
         calibration = self._model.calibration
-        judged = judge_rows(self._model, table.values, cross_fit, rate=rate, n_jobs=self.n_jobs)
+        judged = self._judge(table.values, own, rate)
         if fdr is None:
             rule = Rule("rate", rate, calibration.n_rows, powerless=not np.isfinite(calibration.threshold(rate)))
             declared = judged.p_values <= rate
@@ -314,17 +249,18 @@ class Mender(BaseMender):
             declared = adjusted_p_values(judged.p_values) <= fdr
         left_alone = (judged.statistic < judged.raw) & (judged.raw > calibration.unusual_threshold(rate))
         unusual = ~declared & (left_alone | judged.sparse)
-        kinds, filled, notes = mend_rows(
-            self._model,
-            table.values,
-            np.where(declared[:, None], judged.kinds, np.int8(-1)),
-            unusual,
-            imputation=self.imputation,
-            leave_if_drifted=on_drift == "leave",
-            names=table.names,
-            n_draws=n_draws,
-            seed=self._seed(),
-        )
+        with self._running():
+            kinds, filled, notes = mend_rows(
+                self._model,
+                table.values,
+                np.where(declared[:, None], judged.kinds, np.int8(-1)),
+                unusual,
+                imputation=self.imputation,
+                leave_if_drifted=on_drift == "leave",
+                names=table.names,
+                n_draws=n_draws,
+                seed=self._seed(),
+            )
         mask, missing = kinds >= 0, np.isnan(table.values)
         gaps, layout, quantiles = mask | missing, self._model.layout, self._model.drift.quantiles
         findings = Findings(

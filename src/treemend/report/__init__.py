@@ -4,9 +4,9 @@
 (`write_html`) and the notebook's piece of HTML (`notebook_html`) are made. `findings_table` is the same as a table.
 """
 
-from treemend.report.findings import KINDS, Findings, Rule, findings_table, runs
+from treemend.report.findings import KINDS, Findings, Rule, findings_table
 from treemend.report.page import as_html, as_json, notebook_html, write_html
 from treemend.report.summary import SummaryBuilder, summarise
 
 __all__ = ["KINDS", "Findings", "Rule", "SummaryBuilder", "as_html", "as_json"]
-__all__ += ["findings_table", "notebook_html", "runs", "summarise", "write_html"]
+__all__ += ["findings_table", "notebook_html", "summarise", "write_html"]

@@ -7,15 +7,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from treemend.exceptions import InputError
-
 KINDS = ("noise", "foreign", "shifted", "stuck")
 """Kinds of corruption; `Findings.kinds` holds indices into it."""
 _LABELS = np.array([*KINDS, "corrupted", "missing", "unusual"], dtype=object)
 CORRUPTED, MISSING, UNUSUAL = range(len(KINDS), len(KINDS) + 3)
 _BY_CELL = ("before", "after", "mask", "missing", "spread", "kinds", "cell_evidence")
 _BY_ROW = ("unusual", "p_values", "row_scores", "row_ids")
-_BY_COLUMN = ("names", "order", "reference_low", "reference_high")
 
 Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
@@ -61,21 +58,6 @@ class Findings:
     notes: tuple[str, ...] = ()  # warnings such as drift
     tree: Any = None  # attribute tree: start, stop and depth of its nodes, intervals of the layout order, root first
     node_scores: Callable[[Integers], Floats] | None = None  # takes row numbers, returns their scores, rows x nodes
-
-    def __post_init__(self) -> None:
-        n_rows, n_columns = self.before.shape
-        for name in _BY_CELL:
-            array = getattr(self, name)
-            if array is not None and array.shape != self.before.shape:
-                raise InputError(f"{name} must have the shape of before, {self.before.shape}, got {array.shape}.")
-        sizes = dict.fromkeys(_BY_ROW, (n_rows, "row")) | dict.fromkeys(_BY_COLUMN, (n_columns, "column"))
-        for name, (size, word) in sizes.items():
-            given = getattr(self, name)
-            if given is not None and len(given) != size:
-                raise InputError(f"{name} must have one entry for each {word}, {size}, got {len(given)}.")
-        if self.grid is not None and (len(self.grid) not in {2, 3} or int(np.prod(self.grid)) != n_columns):
-            shapes = f"(height, width) or (height, width, channels) with {n_columns} entries in all"
-            raise InputError(f"grid must be {shapes}, got {self.grid!r}.")
 
     @property
     def only_missing(self) -> Booleans:
@@ -128,12 +110,6 @@ def row_runs(labels: NDArray[np.integer]) -> tuple[Integers, Integers, Integers]
     changes = np.hstack([edge, labels[:, 1:] != labels[:, :-1], edge])
     rows, start = np.nonzero(changes[:, :-1] & (labels >= 0))
     return rows, start, np.nonzero(changes[:, 1:] & (labels >= 0))[1] + 1
-
-
-def runs(mask: Booleans) -> list[tuple[int, int]]:
-    """Return the runs of True in one row of a mask as pairs of start and stop."""
-    _, start, stop = row_runs(np.where(mask, 0, -1)[None])
-    return list(zip(start.tolist(), stop.tolist(), strict=True))
 
 
 def findings_table(findings: Findings, *, first_row: int = 0) -> dict[str, list[Any]]:

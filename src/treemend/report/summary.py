@@ -4,6 +4,7 @@ Every form of the report is made from this dict and from nothing else. It is the
 JSON can, and is built in memory that does not grow with the number of rows.
 """
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
@@ -12,12 +13,11 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from treemend.exceptions import InputError
-from treemend.report.findings import KINDS, MISSING, Findings
-from treemend.report.row_records import ShownColumns, WorstRows, plain_numbers
-from treemend.report.words import counted, headline, name_run, rule_summary
+from treemend.report.findings import CORRUPTED, KINDS, MISSING, Findings, findings_table, row_runs
+from treemend.report.words import counted, headline, name_run, rule_summary, strongest_node, why
 
 Words: TypeAlias = Mapping[str, str]
+Ranked: TypeAlias = list[tuple[tuple[Any, ...], dict[str, Any]]]
 FORMAT = 2
 REST = "mended.findings_table() and the option --findings of the command line give the findings of every row."
 _MOST_SHOWN_COLUMNS, _MOST_HIT = 20_000, 15
@@ -45,6 +45,8 @@ class SummaryBuilder:
     ) -> None:
         self._repaired, self._labels, self._units, self._rest = repaired, labels or {}, units or {}, rest
         self._shared: Findings | None = None
+        self._worst: Ranked = []
+        self._worst_unusual: Ranked = []
         self._totals: Counter[str] = Counter()
         self._warnings: list[str] = []
 
@@ -52,10 +54,7 @@ class SummaryBuilder:
         """Take the next rows."""
         if self._shared is None:
             self._start(findings)
-        n_columns, expected = findings.before.shape[1], len(self._columns.names)
-        if n_columns != expected:
-            raise InputError(f"All batches must have {expected} columns as the first one has, got {n_columns}.")
-        labels, unusual = findings.cell_labels[:, self._columns.order], findings.left_alone
+        labels, unusual = findings.cell_labels[:, self._order], findings.left_alone
         missing = labels == MISSING
         corrupted = (labels >= 0) & ~missing
         self._map.add(np.stack([corrupted, missing]))
@@ -63,8 +62,9 @@ class SummaryBuilder:
         for kind in range(len(KINDS)):
             cells = labels == kind
             self._kinds[kind] += (cells.any(axis=1).sum(), cells.sum())
-        self._worst.add(findings, np.flatnonzero(~unusual), self._totals["rows"])
-        self._worst_unusual.add(findings, np.flatnonzero(unusual), self._totals["rows"])
+        few = max(1, self._most // 4)
+        self._worst = self._keep_worst(self._worst, findings, np.flatnonzero(~unusual), self._most)
+        self._worst_unusual = self._keep_worst(self._worst_unusual, findings, np.flatnonzero(unusual), few)
         self._warnings = list(dict.fromkeys([*self._warnings, *findings.notes]))
         n_corrupted = int(corrupted.any(axis=1).sum())
         self._totals.update(rows=len(labels), corrupted_rows=n_corrupted, unusual_rows=int(unusual.sum()))
@@ -72,12 +72,11 @@ class SummaryBuilder:
 
     def summary(self) -> dict[str, Any]:
         """Return the summary of all rows taken so far; places are in layout order, which ``columns["order"]`` gives."""
-        if self._shared is None:
-            raise InputError("There is nothing to summarise: add at least one batch of findings first.")
-        shared, tree, n_columns = self._shared, self._shared.tree, len(self._columns.names)
+        shared, n_columns = self._shared, len(self._names)
+        assert shared is not None, "at least one batch was added"
         totals = {**self._totals, "columns": n_columns, "cells": self._totals["rows"] * n_columns}
         totals["corrupted_cells"], totals["missing_cells"] = self._map.by_column.sum(axis=1).tolist()
-        rows, unusual_rows = self._worst.records(), self._worst_unusual.records()
+        rows, unusual_rows = ([record for _, record in ranked] for ranked in (self._worst, self._worst_unusual))
         kinds = [{"rows": n_rows, "cells": n_cells} for n_rows, n_cells in self._kinds.tolist()]
         n_listed = len(rows) + len(unusual_rows)
         listed = f"The {n_listed:,} worst of {counted(totals['rows'], 'row')} are listed with their values"
@@ -90,7 +89,7 @@ class SummaryBuilder:
             "kinds": None if shared.kinds is None else dict(zip(KINDS, kinds, strict=True)),
             "columns": self._column_summary(shared),
             "map": self._map.summary(),
-            "tree": tree and {name: getattr(tree, name).tolist() for name in ("start", "stop", "depth")},
+            "tree": shared.tree and {name: getattr(shared.tree, name).tolist() for name in ("start", "stop", "depth")},
             "grid": None if shared.grid is None or n_columns > _MOST_SHOWN_COLUMNS else list(shared.grid),
             "rows": rows,
             "unusual_rows": unusual_rows,
@@ -101,7 +100,7 @@ class SummaryBuilder:
 
     def _notes(self, *, is_image: bool) -> list[str]:
         """Say what charts leave out or join."""
-        notes, n_columns, n_shown = [], len(self._columns.names), len(self._columns.places)
+        notes, n_columns, n_shown = [], len(self._names), len(self._places)
         if n_shown < n_columns:
             notes.append(f"Charts show {n_shown:,} of {n_columns:,} columns; shaded runs are exact.")
             if is_image:
@@ -116,19 +115,82 @@ class SummaryBuilder:
         n_columns = findings.before.shape[1]
         # What holds for all batches; the rows of the first one need not stay in memory.
         self._shared = replace(findings.take(np.zeros(0, dtype=np.int64)), node_scores=None, row_ids=None)
-        order = findings.layout_order
-        names = np.array(findings.column_names, dtype=object)[order].tolist()
-        places = np.unique(np.linspace(0, n_columns - 1, min(n_columns, _MOST_SHOWN_COLUMNS)).astype(np.int64))
-        numbers = 2 * len(places) + (0 if findings.tree is None else len(findings.tree.start))
-        most = int(np.clip(_MOST_NUMBERS // numbers, _FEWEST_RECORDS, _MOST_RECORDS))
-        self._columns = ShownColumns(order, [self._labels.get(name, name) for name in names], places)
-        self._worst, self._worst_unusual = (WorstRows(self._columns, size) for size in (most, max(1, most // 4)))
+        # All columns in layout order, their names in that order, and the places of those that charts show.
+        self._order, own_names = findings.layout_order, findings.column_names
+        self._names = [self._labels.get(own_names[column], own_names[column]) for column in self._order]
+        self._places = np.unique(np.linspace(0, n_columns - 1, min(n_columns, _MOST_SHOWN_COLUMNS)).astype(np.int64))
+        numbers = 2 * len(self._places) + (0 if findings.tree is None else len(findings.tree.start))
+        self._most = int(np.clip(_MOST_NUMBERS // numbers, _FEWEST_RECORDS, _MOST_RECORDS))
         self._map = _CountMap(n_columns)
         self._joint_hits = np.zeros(n_columns - 1, dtype=np.int64)
         self._kinds = np.zeros((len(KINDS), 2), dtype=np.int64)
 
+    def _keep_worst(self, kept: Ranked, findings: Findings, rows: NDArray[np.int64], most: int) -> Ranked:
+        """Keep the records of the worst rows: corrupted before filled before untouched, the least clean first."""
+        first_row = self._totals["rows"]
+        n_corrupted, n_missing = findings.mask[rows].sum(axis=1), findings.only_missing[rows].sum(axis=1)
+        group = np.where(n_corrupted > 0, 0, np.where(n_missing > 0, 1, 2))
+        scores = findings.p_values if findings.row_scores is None else findings.row_scores
+        score = np.zeros(len(rows)) if scores is None else np.nan_to_num(scores[rows])
+        keys = (group, score, -(n_corrupted + n_missing), rows + first_row)
+        worst = np.lexsort(keys[::-1])[:most]
+        ranks = list(zip(*(key[worst].tolist() for key in keys), strict=True))
+        if len(kept) == most:
+            ranks = [rank for rank in ranks if rank < kept[-1][0]]
+        if not ranks:
+            return kept
+        taken = findings.take(np.array([rank[-1] for rank in ranks]) - first_row)
+        nodes = [None] * len(ranks) if taken.node_scores is None else taken.node_scores(np.arange(len(ranks)))
+        own = [taken.take(np.array([row])) for row in range(len(ranks))]
+        new = [(rank, self._record(own[row], nodes[row], rank[-1])) for row, rank in enumerate(ranks)]
+        return sorted([*kept, *new], key=lambda one: one[0])[:most]
+
+    def _record(self, findings: Findings, nodes: NDArray[np.float64] | None, number: int) -> dict[str, Any]:
+        """Return all that the page shows of the only row of `findings`, which has this number in the table."""
+        shown, labels = self._order[self._places], findings.cell_labels[0, self._order]
+        _, start, stop = row_runs(labels[None])
+        runs = list(zip(start.tolist(), stop.tolist(), labels[start].tolist(), strict=True))
+        filled_at = np.flatnonzero(labels[self._places] >= 0)
+        filled = shown[filled_at]
+        record = {
+            "row": number,
+            "id": str(number if findings.row_ids is None else findings.row_ids[0]),
+            "unusual": bool(findings.left_alone[0]),
+            "n_corrupted": int(findings.mask.sum()),
+            "n_missing": int(findings.only_missing.sum()),
+            "corrupted": [[a, b, -1 if label == CORRUPTED else label] for a, b, label in runs if label != MISSING],
+            "missing": [[a, b] for a, b, label in runs if label == MISSING],
+            "before": plain_numbers(findings.before[0, shown]),
+            "filled_at": filled_at.tolist(),
+            "after": plain_numbers(findings.after[0, filled]),
+            "spread": None if findings.spread is None else plain_numbers(findings.spread[0, filled]),
+            "evidence": None if findings.cell_evidence is None else plain_numbers(findings.cell_evidence[0, shown], 3),
+            "nodes": None if nodes is None else plain_numbers(nodes),
+        }
+        for name, scores in {"score": findings.row_scores, "p_value": findings.p_values}.items():
+            record[name] = None if scores is None else plain_numbers(scores)[0]
+        table = findings_table(findings)
+        lines = [table[name] for name in ("first_column", "last_column", "n_cells", "kind")]
+        means = ("before_mean", "after_mean", "spread_mean", "evidence_max")
+        lines += [plain_numbers(np.array(table[name])) for name in means]
+        record["findings"] = [list(line) for line in zip(*lines, strict=True)]
+        record["why"] = self._why(record, findings, nodes)
+        return record
+
+    def _why(self, record: dict[str, Any], findings: Findings, nodes: NDArray[np.float64] | None) -> str:
+        n_reference = findings.rule.n_reference if findings.rule else None
+        parts, names = [], self._names
+        for start, stop, kind in record["corrupted"]:
+            name = name_run(names[start], names[stop - 1]) if findings.grid is None else ""
+            parts.append((name, KINDS[kind] if kind >= 0 else "", stop - start))
+        words = why(parts, unusual=record["unusual"], p_value=record["p_value"], n_reference=n_reference)
+        if nodes is not None and findings.tree is not None and parts:
+            found = findings.mask[0, self._order]
+            words = f"{words} {strongest_node(nodes, found, findings.tree, names, n_reference)}".strip()
+        return words
+
     def _column_summary(self, shared: Findings) -> dict[str, Any]:
-        order, names, places = self._columns
+        order, names, places = self._order, self._names, self._places
         (hits, missing), columns = self._map.by_column, order[places]
         low, high = shared.reference_low, shared.reference_high
         own_names, unit = shared.column_names, self._units
@@ -149,6 +211,11 @@ class SummaryBuilder:
                 for start, stop, peak in hit_together(hits, self._joint_hits)
             ],
         }
+
+
+def plain_numbers(values: NDArray[np.float64], digits: int = 6) -> list[float | None]:
+    """Round to significant digits; None where a value is not finite."""
+    return [float(f"{value:.{digits}g}") if math.isfinite(value) else None for value in values.tolist()]
 
 
 def hit_together(hits: NDArray[np.int64], joint: NDArray[np.int64]) -> list[tuple[int, int, int]]:

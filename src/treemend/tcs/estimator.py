@@ -1,9 +1,8 @@
 """`TCS`, the published method as a scikit-learn estimator: checks, tables in and out; `pipeline` has the method."""
 
-import warnings
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,51 +121,6 @@ class TCS(BaseMender):
         self.passthrough = passthrough
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn from clean rows what is usual.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            Clean reference rows, at least ``n_neighbors + 2`` of them, finite.
-        y : ignored
-            For scikit-learn's pipelines.
-
-        Returns
-        -------
-        TCS
-            The estimator itself.
-
-        Raises
-        ------
-        ParameterError
-            If a parameter is out of range.
-        InputError
-            If the rows hold NaN or infinity, are too few, or are not numbers.
-
-        Warns
-        -----
-        UserWarning
-            If the rows are too few for ``false_alarm_rate``, so that nothing will be declared.
-        """
-        del y
-        before = dict(vars(self))
-        try:
-            self._fit(X)
-        except BaseException:
-            # Also after Ctrl-C, the estimator is what it was.
-            self.__dict__ = before
-            raise
-        if self._model.tau < 0:
-            warnings.warn(
-                f"{len(self._model.rows)} reference rows are too few to promise a false-alarm rate of "
-                f"{self._model.params.false_alarm_rate:g}: nothing will be declared. Give more clean rows, or a "
-                "higher rate.",
-                UserWarning,
-                stacklevel=2,
-            )
-        return self
-
     @property
     def tree_(self) -> AttributeTree:
         """The attribute tree, as flat arrays."""
@@ -188,75 +142,6 @@ class TCS(BaseMender):
         model = self._fitted()
         return (model.level + 0.5) / len(model.rows)
 
-    def mend(self, X: Any) -> Result:
-        """Find and replace what was overwritten, and fill what is missing.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            Suspect rows; NaN where a value is known to be missing.
-
-        Returns
-        -------
-        Result
-            ``repaired`` and ``mask`` in the kind of table that came, ``corrupted`` one flag a row, and more.
-        """
-        return self._mend(self._suspects(X), None)
-
-    def fit_mend(self, X: Any, y: Any = None) -> Result:
-        """Learn from rows and mend them, each judged and repaired by the others.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            Reference rows.
-        y : ignored
-            For scikit-learn's pipelines.
-
-        Returns
-        -------
-        Result
-            As from `mend`.
-        """
-        table = self.fit(X, y)._suspects(X)
-        return self._mend(table, np.arange(len(table.values)))
-
-    def fit_predict(self, X: Any, y: Any = None, **fit_params: Any) -> NDArray[np.int64]:
-        """Learn from rows and say which are corrupted, each judged by the others.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            Reference rows.
-        y : ignored
-            For scikit-learn's pipelines.
-        **fit_params : ignored
-            For scikit-learn's pipelines.
-
-        Returns
-        -------
-        ndarray of int of shape (n_samples,)
-            -1 for corrupted rows, +1 for the others.
-        """
-        del fit_params
-        return np.where(self.fit_mend(X, y).corrupted, -1, 1)
-
-    def predict(self, X: Any) -> NDArray[np.int64]:
-        """Say which rows are corrupted.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            Suspect rows.
-
-        Returns
-        -------
-        ndarray of int of shape (n_samples,)
-            -1 for corrupted rows, +1 for the others.
-        """
-        rows = self._suspects(X).values
-        return np.where(declare(self._model, rows, n_jobs=self.n_jobs).any(axis=1), -1, 1)
-
     def score_nodes(self, X: Any) -> NDArray[np.float64]:
         """Return the score of every node: the share of reference rows that are at least as unusual there.
 
@@ -272,22 +157,6 @@ class TCS(BaseMender):
         """
         rows = self._suspects(X).values
         return node_counts(self._model, rows, n_jobs=self.n_jobs) / len(self._model.rows)
-
-    def score_samples(self, X: Any) -> NDArray[np.float64]:
-        """Return how clean each row is: the ``tau`` nearest to the one in force at which its result changes.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            Suspect rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Higher is cleaner; at most ``tau_`` for corrupted rows.
-        """
-        rows = self._suspects(X).values
-        return score_rows(self._model, rows, n_jobs=self.n_jobs)
 
     def _fitted(self) -> TCSModel:
         check_is_fitted(self)
@@ -305,10 +174,7 @@ class TCS(BaseMender):
         if self.n_jobs != -1:
             check_count("n_jobs", self.n_jobs, least=1, also=(None, -1))
 
-    def _fit(self, X: Any) -> None:
-        params = self._params()
-        self._check_params()
-        table = self._read(X, reset=True)
+    def _learn(self, table: tables.Table) -> NDArray[np.int64]:
         tables.check_finite(table.values, table.names, "reference", "fit on the complete rows only")
         tables.check_range(table.values, table.names)
         if len(table.values) < self.n_neighbors + 2:
@@ -316,11 +182,21 @@ class TCS(BaseMender):
                 f"The reference must have at least n_neighbors + 2 = {self.n_neighbors + 2} rows, got n_samples = "
                 f"{len(table.values)}. Give more clean rows, or lower n_neighbors."
             )
-        self._model = fit_model(table.values, params, n_jobs=self.n_jobs)
+        self._model = fit_model(table.values, self._params(), n_jobs=self.n_jobs)
+        return np.arange(len(table.values))
 
-    def _mend(self, table: tables.Table, left_out: NDArray[np.int64] | None) -> Result:
-        """Mend rows; ``left_out`` says which reference row each of them is."""
-        mask, filled = mend_rows(self._model, table.values, left_out=left_out, n_jobs=self.n_jobs)
+    def _powerless_at(self) -> tuple[int, float] | None:
+        rate = self._model.params.false_alarm_rate
+        return (len(self._model.rows), rate) if self._model.tau < 0 and rate is not None else None
+
+    def _scores(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        return score_rows(self._model, rows, n_jobs=self.n_jobs)
+
+    def _declared(self, rows: NDArray[np.float64]) -> NDArray[np.bool_]:
+        return np.asarray(declare(self._model, rows, n_jobs=self.n_jobs).any(axis=1))
+
+    def _mend(self, table: tables.Table, own: NDArray[np.int64] | None) -> Result:
+        mask, filled = mend_rows(self._model, table.values, left_out=own, n_jobs=self.n_jobs)
         missing = np.isnan(table.values)
         return Result(
             repaired=table.rebuilt(filled, mask | missing),
@@ -331,7 +207,7 @@ class TCS(BaseMender):
             missing=table.like(missing),
             spread=None,
             draws=[],
-            _findings=partial(_findings, self._model, table, mask, filled, left_out, self.n_jobs),
+            _findings=partial(_findings, self._model, table, mask, filled, own, self.n_jobs),
         )
 
 
