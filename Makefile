@@ -73,7 +73,7 @@ $(VENV)/.installed-docs: $(VENV)/.installed
 	touch $@
 
 docs: $(VENV)/.installed-docs            ## build the documentation site in docs/_build/html; warnings are errors
-	cd docs && ../$(BIN)/python -m sphinx -b html -W --keep-going --quiet . _build/html
+	cd docs && $(abspath $(BIN))/python -m sphinx -b html -W --keep-going --quiet . _build/html
 	@echo 'docs/_build/html/index.html'
 
 docs-check: docs            ## open every page of the site in Chromium, follow its links, search it
