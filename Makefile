@@ -10,13 +10,17 @@ PAPER = $(if $(DATA),--data '$(DATA)') $(ONLY)
 help:            ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 18
 
-$(VENV)/.installed: pyproject.toml
+$(VENV)/.plots: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "treemend needs Python >= 3.11; set PYTHON=...")'
 	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plots]'
+	touch $@
+
+$(VENV)/.installed: $(VENV)/.plots
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plots,test,check]'
 	touch $@
 
-demo: $(VENV)/.installed            ## repair occluded digits; leaves demo.png
+demo: $(VENV)/.plots            ## repair occluded digits; leaves demo.png
 	$(BIN)/treemend demo --output demo.png
 
 test: $(VENV)/.installed            ## all tests, on two processes
