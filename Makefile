@@ -54,7 +54,7 @@ imports: $(VENV)/.installed
 docstrings: $(VENV)/.installed
 	$(BIN)/python tests/docstrings.py
 
-dist: $(VENV)/.installed            ## wheel and source distribution, installed into a fresh environment and tried
+dist: $(VENV)/.plots            ## wheel and source distribution, installed into a fresh environment and tried
 	rm -rf dist .venv-dist
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'build>=1.0'
 	$(BIN)/python -m build --outdir dist .

@@ -30,8 +30,8 @@ table[["first_column", "last_column", "kind", "p_value", "before_mean", "after_m
 
 # %%
 # Above: the row before and after, what was replaced, and as what. Below: the log odds that a cell is wrong given all
-# others, from the same findings. Wrong neighbours support each other, so a single cell of a long stretch may show little;
-# what is weighed is the stretch as a whole.
+# others, from the same findings. Wrong neighbours support each other, so a single cell of a long stretch may show
+# little; what is weighed is the stretch as a whole.
 findings = mended.findings()
 figure, (above, below) = plt.subplots(2, 1, figsize=(8, 6), height_ratios=[3, 2], sharex=True, layout="constrained")
 mended.plot_row(0, true=true[0], ax=above)

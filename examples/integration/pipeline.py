@@ -2,8 +2,8 @@
 A pipeline before a classifier
 ==============================
 
-A classifier that was trained on clean digits meets digits that are partly covered. A :class:`treemend.Mender` in front of
-it uncovers what the rest of the image tells.
+A classifier that was trained on clean digits meets digits that are partly covered. A :class:`treemend.Mender` in front
+of it puts back what the rest of the image tells.
 """
 
 import matplotlib.pyplot as plt
