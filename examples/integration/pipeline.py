@@ -19,7 +19,7 @@ from treemend import Mender
 # In training, each row is mended by a model that has not seen it, so that the classifier learns from rows like those it
 # will get.
 X, y = load_digits(return_X_y=True)
-X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=800, random_state=0)
+X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=500, random_state=0)
 alone = SVC().fit(X_train, y_train)
 behind_mender = make_pipeline(Mender(layout=(8, 8)), SVC()).fit(X_train, y_train)
 
