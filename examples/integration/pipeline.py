@@ -46,14 +46,15 @@ def accuracy(model, digits):
 
 
 # %%
-# A small patch hardly troubles this classifier, and mending it gains nothing. What hides a larger part does, all the more
-# if it is bright; most of that is given back.
+# A small patch hardly troubles this classifier: mending it gains nothing, and may cost a little. A larger one does, all
+# the more if it is bright; most of what it takes is given back.
 share = [side**2 / 64 for side in sides]
 figure, axes = plt.subplots(1, 2, figsize=(9, 4.2), sharey=True, layout="constrained")
 for ax, (title, shades) in zip(axes, stickers.items(), strict=True):
     covered = [cover(X_test, side, shades) for side in sides]
     behind, without = ([accuracy(model, digits) for digits in covered] for model in (behind_mender, alone))
-    ax.fill_between(share, without, behind, color="C0", alpha=0.12, linewidth=0)
+    gained = np.greater_equal(behind, without)
+    ax.fill_between(share, without, behind, gained, color="C0", alpha=0.12, linewidth=0, interpolate=True)
     ax.plot(share, behind, color="C0", marker="o", linewidth=2, label="Mender, then SVC")
     ax.plot(share, without, color="C1", marker="o", linewidth=2, label="SVC alone")
     ax.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
