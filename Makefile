@@ -10,13 +10,17 @@ PAPER = $(if $(DATA),--data '$(DATA)') $(ONLY)
 help:            ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 18
 
-$(VENV)/.installed: pyproject.toml
+$(VENV)/.plots: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "treemend needs Python >= 3.11; set PYTHON=...")'
 	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plots]'
+	touch $@
+
+$(VENV)/.installed: $(VENV)/.plots
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plots,test,check]'
 	touch $@
 
-demo: $(VENV)/.installed            ## repair occluded digits; leaves demo.png
+demo: $(VENV)/.plots            ## repair occluded digits; leaves demo.png
 	$(BIN)/treemend demo --output demo.png
 
 test: $(VENV)/.installed            ## all tests, on two processes
@@ -50,7 +54,7 @@ imports: $(VENV)/.installed
 docstrings: $(VENV)/.installed
 	$(BIN)/python tests/docstrings.py
 
-dist: $(VENV)/.installed            ## wheel and source distribution, installed into a fresh environment and tried
+dist: $(VENV)/.plots            ## wheel and source distribution, installed into a fresh environment and tried
 	rm -rf dist .venv-dist
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'build>=1.0'
 	$(BIN)/python -m build --outdir dist .
@@ -73,7 +77,7 @@ $(VENV)/.installed-docs: $(VENV)/.installed
 	touch $@
 
 docs: $(VENV)/.installed-docs            ## build the documentation site in docs/_build/html; warnings are errors
-	cd docs && ../$(BIN)/python -m sphinx -b html -W --keep-going --quiet . _build/html
+	cd docs && $(abspath $(BIN))/python -m sphinx -b html -W --keep-going --quiet . _build/html
 	@echo 'docs/_build/html/index.html'
 
 docs-check: docs            ## open every page of the site in Chromium, follow its links, search it

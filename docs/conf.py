@@ -3,6 +3,7 @@
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 # Where the gallery's examples and this folder's own modules are found.
 HERE = Path(__file__).parent
@@ -69,9 +70,20 @@ html_theme_options = {
     "header_links_before_dropdown": 7,
     "navbar_align": "left",
     "navbar_persistent": ["search-button"],
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {"**": ["page-toc"], "gallery/index": []},
     "footer_start": ["copyright"],
     "footer_end": [],
 }
 html_context = {"default_mode": "auto"}  # light or dark as the browser asks
-html_sidebars = {"index": [], "changelog": []}
+html_sidebars = {"index": [], "changelog": [], "gallery/index": []}
+
+
+def without_signature(app: Any, what: str, name: str, *others: Any) -> tuple[str, None] | None:
+    """Hide the arguments of classes that people get and never make."""
+    del app, others
+    return ("", None) if what == "class" and name.endswith("Result") else None
+
+
+def setup(app: Any) -> None:
+    """Connect what Sphinx calls."""
+    app.connect("autodoc-process-signature", without_signature)

@@ -1,14 +1,16 @@
-"""Draw the pictures of ``docs/how_it_works.md`` into ``docs/pictures``: the tree, the patterns, a repaired row.
+"""Draw pictures into ``docs/pictures``: the README's spectra; tree, patterns and a repaired row of ``docs/method.md``.
 
 Run it with ``make pictures``. Everything is drawn from a fixed seed.
 """
 
+import runpy
 from pathlib import Path
 
 import matplotlib
 
 matplotlib.use("Agg")
 
+import gallery_style
 import numpy as np
 from matplotlib import pyplot
 from matplotlib.patches import Circle, Rectangle
@@ -88,8 +90,17 @@ def draw_patterns():
     figure.savefig(PICTURES / "patterns.png", dpi=130)
 
 
+def draw_spectra():
+    """Draw the picture of the gallery's spectra."""
+    with pyplot.rc_context():
+        gallery_style.use_style({}, "")
+        runpy.run_path(str(PICTURES.parents[1] / "examples" / "tables" / "spectra.py"))
+        pyplot.gcf().savefig(PICTURES / "spectra.png", dpi=120)
+
+
 if __name__ == "__main__":
     PICTURES.mkdir(exist_ok=True)
+    draw_spectra()
     draw_tree()
     draw_patterns()
     draw_tree_and_row()

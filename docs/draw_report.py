@@ -14,7 +14,7 @@ from sklearn.datasets import load_digits
 from treemend import Mender
 
 PICTURES = Path(__file__).parent / "pictures"
-_SHOWN_ROW = 14
+_SHOWN_ROW = 1
 
 
 def write_reports(folder):

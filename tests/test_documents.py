@@ -57,3 +57,13 @@ def test_references_of_the_code_resolve():
         text = path.read_text()
         for number in re.findall(r"method\.md`*,?\s+section (\d+(?:\.\d+)?)", text):
             assert number in sections, f"{path.name} refers to section {number} of docs/method.md"
+
+
+def test_the_map_of_the_package_is_complete():
+    """CONTRIBUTING names only modules that exist, and every module and folder at the top of the package."""
+    package = ROOT / "src" / "treemend"
+    named = set(re.findall(r"`([\w/]+(?:\.py|/))`", (ROOT / "CONTRIBUTING.md").read_text()))
+    assert [name for name in named if not (package / name).exists() and not (ROOT / name).exists()] == []
+    modules = {path.name for path in package.glob("*.py")} - {"__init__.py", "__main__.py"}
+    folders = {f"{path.name}/" for path in package.iterdir() if (path / "__init__.py").exists()}
+    assert (modules | folders) - named == set()

@@ -3,11 +3,14 @@
 import ast
 import importlib
 import re
+import runpy
 import sys
 import types
 from pathlib import Path
 
 import pytest
+
+import treemend
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted((ROOT / "examples").rglob("*.py"))
@@ -66,6 +69,20 @@ def test_an_example_imports_what_it_uses_from_public_modules(path):
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("treemend"):
             assert {f"{node.module}.{alias.name}" for alias in node.names} <= public
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", EXAMPLES, ids=name_of)
+def test_an_example_runs_and_repairs_something(path):
+    """An example whose table counts as drifted runs as well, and shows nothing."""
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    with matplotlib.rc_context():
+        mended = runpy.run_path(str(path)).get("mended")
+        importlib.import_module("matplotlib.pyplot").close("all")
+    if isinstance(mended, treemend.Result):
+        assert mended.notes == ()
+        assert mended.corrupted.any() or mended.draws
 
 
 def test_there_are_at_least_ten_examples():

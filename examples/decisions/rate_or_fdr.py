@@ -2,8 +2,8 @@
 A false-alarm rate or a false discovery rate
 ============================================
 
-A false-alarm rate is a share of the clean rows; a false discovery rate is a share of the declared rows. In a large
-table with few corrupted rows they differ much: five per cent of the many clean rows outnumber the corrupted ones.
+A false-alarm rate is a share of the clean rows; a false discovery rate is a share of the rows that were repaired. In a
+large table with few corrupted rows they differ much: five per cent of the many clean rows outnumber the corrupted ones.
 """
 
 import matplotlib.pyplot as plt
@@ -23,27 +23,19 @@ overwritten = stretch_masks(50, 16, rng=rng)
 suspect[:50][overwritten] = rng.uniform(-12, 12, overwritten.sum())
 
 # %%
-# One fit; the rule is chosen when rows are mended. Declared is a row that was repaired or flagged as unusual.
+# One fit; the rule is chosen when rows are mended.
 mender = Mender().fit(reference)
 asked = [0.01, 0.02, 0.05, 0.1]
-
-
-def declared(**rule):
-    """Return which rows a rule declares."""
-    mended = mender.mend(suspect, **rule)
-    return mended.corrupted | mended.unusual
-
-
-by_rate = [declared(false_alarm_rate=rate) for rate in asked]
-by_fdr = [declared(fdr=rate) for rate in asked]
+by_rate = [mender.mend(suspect, false_alarm_rate=rate).corrupted for rate in asked]
+by_fdr = [mender.mend(suspect, fdr=rate).corrupted for rate in asked]
 
 # %%
-# Corrupted rows that were found are drawn upwards, clean rows that were declared downwards.
+# Corrupted rows that were repaired are drawn upwards, clean rows that were changed by mistake downwards.
 figure, axes = plt.subplots(1, 2, figsize=(9, 4.5), sharey=True, layout="constrained")
 for ax, rows, title in zip(axes, (by_rate, by_fdr), ("false_alarm_rate", "fdr"), strict=True):
     right, wrong = (np.array([(flags & which).sum() for flags in rows]) for which in (corrupted, ~corrupted))
-    ax.bar(range(len(asked)), right, color="C0", label="corrupted rows found")
-    ax.bar(range(len(asked)), -wrong, color="C1", label="clean rows declared")
+    ax.bar(range(len(asked)), right, color="C0", label="corrupted rows repaired")
+    ax.bar(range(len(asked)), -wrong, color="C1", label="clean rows changed")
     for place, (up, down) in enumerate(zip(right, wrong, strict=True)):
         ax.annotate(str(up), (place, up), (0, 3), textcoords="offset points", ha="center")
         ax.annotate(str(down), (place, -down), (0, -13), textcoords="offset points", ha="center")

@@ -6,6 +6,8 @@ The published method step by step
 patterns of labels, and a donor that fills what was declared. Here is each step on one row.
 """
 
+# sphinx_gallery_thumbnail_number = 3
+
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.colors import to_rgb
@@ -31,7 +33,7 @@ def draw_nodes(ax, colours, texts=None):
         ax.barh(tree.depth[node], width, 0.86, tree.start[node], color=colours[node], edgecolor="white", linewidth=1.5)
         if texts is not None:
             middle = tree.start[node] + width / 2
-            dark = sum(to_rgb(colours[node])) < 1.2
+            dark = sum(to_rgb(colours[node])) < 1.4
             colour = "white" if dark else "0.1"
             ax.text(middle, tree.depth[node], texts[node], ha="center", va="center", fontsize=8, color=colour)
     ax.invert_yaxis()
@@ -68,9 +70,12 @@ plt.show()
 # 3. Labels
 # ---------
 # A node is anomalous if its score is at most ``tau_``, which was chosen so that at most 5 % of the reference rows are
-# declared, each judged by the others.
+# declared, each judged by the others. ``plot_tree`` draws the scores as colours and frames the anomalous nodes.
 print(f"tau: {tcs.tau_:.4f}")
 anomalous = scores <= tcs.tau_
+mended = tcs.mend(suspect)
+mended.plot_tree(0)
+plt.show()
 
 # %%
 # 4. Patterns
@@ -78,7 +83,6 @@ anomalous = scores <= tcs.tau_
 # Where a node and both its children are anomalous, corruption is declared for all its columns. Where only the node is,
 # it is a rare combination, and nothing is declared. Everything else is searched further down; single leaves are
 # declared by themselves.
-mended = tcs.mend(suspect)
 declared = np.array([mended.mask[0, a:b].all() for a, b in zip(tree.start, tree.stop, strict=True)])
 colours = np.where(declared, "#D55E00", np.where(anomalous, "#E69F00", "#e6e6e6"))
 figure, ax = plt.subplots(figsize=(8, 3.6), layout="constrained")

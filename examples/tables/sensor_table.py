@@ -23,7 +23,7 @@ mixing = np.kron(np.eye(3), np.ones((1, 4))) + rng.uniform(0.1, 0.5, (3, 12))
 def hours(n_minutes):
     """Return a table of readings."""
     minutes = np.arange(n_minutes)[:, None]
-    drivers = np.sin(minutes * [[0.11, 0.17, 0.07]] + rng.uniform(0, 6, 3)) + rng.normal(0, 0.25, (n_minutes, 3))
+    drivers = np.sin(minutes * [[0.19, 0.29, 0.13]] + rng.uniform(0, 6, 3)) + rng.normal(0, 0.25, (n_minutes, 3))
     readings = 60 + 8 * drivers @ mixing + rng.normal(0, 0.6, (n_minutes, 12))
     table = pd.DataFrame(readings, columns=names)
     table.insert(0, "time", pd.date_range("2026-03-01", periods=n_minutes, freq="min"))
@@ -44,7 +44,7 @@ mended = mender.mend(suspect)
 print(mended)
 
 # %%
-# The map shows what was replaced and as what; below it is the probe that hung, before and after.
+# All readings, with what was replaced in red; below, the probe that hung, before and after.
 figure, (above, below) = plt.subplots(2, 1, figsize=(8, 7), height_ratios=[3, 2], layout="constrained")
 values = suspect[names].to_numpy().T
 image = above.imshow(values, aspect="auto", cmap="cividis", interpolation="nearest", vmin=30, vmax=95)
@@ -57,4 +57,10 @@ below.plot(suspect["kettle_2"], color="C1", label="as read")
 below.plot(mended.repaired["kettle_2"], color="C0", label="repaired")
 below.set(title="kettle_2 hung for fifty minutes", xlabel="minute", ylabel="temperature (°C)", xlim=(0, 239))
 below.legend(ncols=2, loc="lower right", bbox_to_anchor=(1, 1))
+plt.show()
+
+# %%
+# ``plot_map`` shows the same as a table of rows and columns, coloured by what each replaced cell looks like: noise, the
+# values of another row, a shift, or a value that is stuck.
+mended.plot_map()
 plt.show()

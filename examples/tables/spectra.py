@@ -39,7 +39,7 @@ mended = Mender(false_alarm_rate=0.01).fit(clean).mend(measured)
 # %%
 # The band is twice the standard deviation that comes with each filled value.
 titles = ("A smudge adds to some channels", "A detector saturates", "A connection is lost")
-figure, axes = plt.subplots(3, 1, figsize=(8, 8), sharex=True, layout="constrained")
+figure, axes = plt.subplots(3, 1, figsize=(8, 6.4), sharex=True, layout="constrained")
 for row, (ax, title) in enumerate(zip(axes, titles, strict=True)):
     ax.plot(wavelength, true[row], color="0.75", linewidth=5, label="true")
     ax.plot(wavelength, measured[row], color="C1", linewidth=1.2, label="measured")

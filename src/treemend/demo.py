@@ -36,6 +36,6 @@ def run(output: str | os.PathLike[str] = "demo.png", rate: float = 0.05) -> list
         f"{len(reference)} clean digits learnt, {len(true)} more looked at, half of them occluded",
         f"occluded digits found: {found.mean():.1%} of {len(found)}",
         f"distance to the truth: {after:.2f} after, {before:.2f} before",
-        f"clean digits touched:  {touched.mean():.1%} of {len(touched)} (asked: at most {rate:.0%})",
+        f"clean digits touched:  {touched.mean():.1%} of {len(touched)} (asked: {rate:.0%} on average)",
         f"picture: {output}",
     ]

@@ -45,7 +45,7 @@ _OPTIONS = (
     (_ALL, "--contaminated", "", "some of the clean rows may be corrupted"),
     (_ALL, "--imputation", "mean|mode|draw", "what fills a corrupted or missing cell [mean]"),
     (_ALL, "--seed", "N", "seed of all random choices [0]"),
-    (_ALL, "--reference-rows", "N", "learn from N random rows [100,000 clean rows, 5,000 of the table itself]"),
+    (_ALL, "--reference-rows", "N", "learn from N random rows [100,000 clean rows, 3,000 of the table itself]"),
     (_ALL, "--delimiter", "CHAR", "between the cells of text files, read and written; also tab, space"),
     (_ALL, "--decimal", "CHAR", "decimal point of text files, . or ,"),
     (_ALL, "--thousands", "CHAR", "between groups of three digits in text files, . or ,"),
