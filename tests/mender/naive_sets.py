@@ -6,7 +6,7 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_t
 
 from treemend.mender.density import Density, make_density
-from treemend.mender.evidence import FOREIGN, NOISE, SHIFT
+from treemend.mender.evidence import FOREIGN, NOISE, SHIFT, SHIFTED
 
 Floats = NDArray[np.float64]
 
@@ -39,8 +39,10 @@ def shifted_density(density: Density, row: Floats, cells: Floats) -> float:
 
 
 def log_odds(density: Density, row: Floats, u: Floats, labels: NDArray[np.int8]) -> float:
-    """Evidence of noise and foreign labels, before the prior."""
-    odds = density_of(density, row, labels < 0) - density_of(density, row, np.ones(len(row), bool))
+    """Evidence of noise, foreign and shifted labels, before the prior; shifted cells stay, with a common shift."""
+    direction = (labels == SHIFTED).astype(float)
+    kept = density_of(density, row, (labels < 0) | (labels == SHIFTED), SHIFT**2 * np.outer(direction, direction))
+    odds = kept - density_of(density, row, np.ones(len(row), bool))
     odds += u[labels == NOISE].sum()
     start = None
     for j in range(len(labels) + 1):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.mender.naive_sets import density_of, log_odds, random_density
 
 from treemend.mender.detector import CELL_PRICE, find_sets, mixture_arrays, search_rows, set_rules, weigh_rows
-from treemend.mender.evidence import NOISE, SINGLE, STUCK, prepare_scan
+from treemend.mender.evidence import NOISE, SHIFTED, SINGLE, STUCK, prepare_scan
 from treemend.mender.layout import Layout
 from treemend.mender.learning import learn_detector
 from treemend.mender.moves import count_runs
@@ -96,6 +96,24 @@ def test_log_odds_are_those_of_the_formula(seed):
         evidence = log_odds(density, rows[i], u[i], labels)
         assert answers.evidence[i] == pytest.approx(evidence, abs=1e-6)
         assert answers.odds[i] == pytest.approx(evidence + rules.prior[n, runs], abs=1e-6)
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.integers(0, 10**6))
+def test_shifted_cells_are_judged_without_the_cells_of_noise(seed):
+    rng = np.random.default_rng(seed)
+    density = random_density(rng, 9, 1)
+    scan = prepare_scan(density, Layout(np.arange(9)))
+    rows = density.centre[0] + rng.multivariate_normal(np.zeros(9), density.covariance[0], 3)
+    rows[:, 2:5] += 2.0
+    rows[:, 7] -= 9.0
+    u = rng.uniform(-2, -1, (3, 9))
+    rules = set_rules(scan, 3.0, np.zeros(5), 10, 27)
+    answers = search_rows(scan, rules, rows, u, np.zeros((3, 9), bool), (SHIFTED,), 1)
+    for i in np.flatnonzero((answers.labels >= 0).any(axis=1)):
+        assert (answers.labels[i] == SHIFTED).any()
+        evidence = log_odds(density, rows[i], u[i] - CELL_PRICE, answers.labels[i])
+        assert answers.evidence[i] == pytest.approx(evidence, abs=1e-6)
 
 
 def test_hardly_any_other_set_has_larger_log_odds():

@@ -1,8 +1,8 @@
 """Learning a detector from clean rows, every row judged by a model that has not seen it.
 
 Up to `MOST_CROSS_FITTED` rows, five models, each of four fifths of the rows with its own ranges, judge the fifth that
-is left. Beyond, one model of `MOST_LEARNT` rows is enough, and up to `MOST_JUDGED` rows that it has not seen are
-judged.
+is left. Beyond, one model of up to `MOST_LEARNT` rows is enough, and `FEWEST_JUDGED` to `MOST_JUDGED` rows that it
+has not seen are judged.
 What scales evidence (prices, tails) is learnt, for the rows of a fold, on the other folds.
 """
 
@@ -35,7 +35,7 @@ Booleans = NDArray[np.bool_]
 FOLDS = 5
 MOST_CROSS_FITTED = 3000
 MOST_LEARNT = 3000
-MOST_JUDGED = 4000
+FEWEST_JUDGED, MOST_JUDGED = 1000, 4000
 # Rows of a fold whose rests are scored: what counts is their 1 % quantile.
 MOST_RESTS = 200
 # A price is never below this many nats, and otherwise what this share of clean rows does not exceed.
@@ -102,7 +102,8 @@ def learn_detector(
     crossed = n <= MOST_CROSS_FITTED
     learnable = values if learnable is None else learnable
     trusted = np.ones(n, bool) if trusted is None else trusted
-    learning = np.arange(n) if crossed else np.sort(shuffled[:MOST_LEARNT])
+    n_learnt = n if crossed else min(MOST_LEARNT, n - FEWEST_JUDGED)
+    learning = np.arange(n) if crossed else np.sort(shuffled[:n_learnt])
     learning = learning[~np.isnan(learnable[learning]).all(axis=1)]
     widths, learnt = column_widths(learnable), learnable[learning]
     columns = learn_columns(learnt, layout.order, widths)
@@ -120,7 +121,7 @@ def learn_detector(
             part = learn_fold(density, shape, assignment, rows, kept, scaled.to_rows(learnt[kept])[0])
             folds.append(_uncalibrated(learnt[kept], layout, scaled, part, component[kept]))
     elif not crossed:
-        judged = shuffled[MOST_LEARNT:][:MOST_JUDGED]
+        judged = shuffled[n_learnt:][:MOST_JUDGED]
         fold[judged] = np.arange(len(judged)) % FOLDS
     evidence = Evidence.none(*values.shape)
     for f, model in enumerate(folds):

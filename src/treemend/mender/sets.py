@@ -32,9 +32,11 @@ from treemend.mender.swept import (
     Law,
     Space,
     State,
+    kept_density,
     log_sum,
     new_space,
     prefix_forms,
+    prefix_gains,
     student,
     sweep,
 )
@@ -155,24 +157,6 @@ def _move_gain(mix: Mixture, law: Law, r: Floats, q: Floats, whole: float, terms
 
 
 @kernel
-def _shift_gain(mix: Mixture, law: Law, r: Floats, q: Floats, m: int, space: Space, terms: Floats) -> float:
-    """Return the log density of the row with a common shift of ``space.order[:m]``, minus that without these cells."""
-    n_components, d = r.shape
-    shifted, forms = np.empty(n_components), np.empty(n_components)
-    for k in range(n_components):
-        information, force = 0.0, 0.0
-        for a in range(m):
-            force += r[k, space.order[a]]
-            for b in range(m):
-                information += mix.precision[k, space.order[a], space.order[b]]
-        growth = 1.0 + SHIFT * SHIFT * information
-        level = mix.log_weight[k] + law.constants[d] + mix.log_det[k] - 0.5 * math.log(growth)
-        shifted[k] = student(level, d, q[k] - SHIFT * SHIFT * force**2 / growth, law.tail)
-    kept_terms(mix, law, r, q, m, space, terms, forms)
-    return log_sum(shifted) - log_sum(terms)
-
-
-@kernel
 def _begin(
     mix: Mixture, k: int, r: Floats, q: Floats, away: Floats, labels: Labels, state: State, space: Space
 ) -> None:
@@ -191,6 +175,35 @@ def _begin(
     for j in range(d):
         if (labels[j] >= 0) != empty:
             sweep(state, j, space.line)
+
+
+@kernel
+def _shift_gain(
+    mix: Mixture, law: Law, k: int, r: Floats, q: Floats, away: Floats, labels: Labels, state: State, space: Space
+) -> float:
+    """Return how much likelier a common shift of the shifted cells is than to be without them, all others out."""
+    d = len(labels)
+    others = np.empty(d, np.int8)
+    m, n = 0, d
+    for j in range(d):
+        others[j] = KEPT if labels[j] == SHIFTED else labels[j]
+        n -= others[j] >= 0
+        if labels[j] == SHIFTED:
+            space.order[m] = j
+            m += 1
+    _begin(mix, k, r, q, away, others, state, space)
+    information, force = 0.0, 0.0
+    for i in range(m):
+        a = space.order[i]
+        force += state.r[a]
+        information += state.W[a, a]
+        for j in range(i):
+            information += 2.0 * state.W[a, space.order[j]]
+    growth = 1.0 + SHIFT * SHIFT * information
+    level = law.constants[n] + state.totals[LOG_DET] - 0.5 * math.log(growth)
+    shifted = student(level, n, state.totals[FORM] - SHIFT * SHIFT * force**2 / growth, law.tail)
+    prefix_gains(state, law, n, m, 1, space)
+    return float(shifted - kept_density(state, law, n) - space.gains[m - 1])
 
 
 @kernel
@@ -243,7 +256,9 @@ def _keep_best(
     u: Floats,
     whole: float,
     kind: int,
+    k: int,
     labels: Labels,
+    state: State,
     space: Space,
     answers: Answers,
     i: int,
@@ -258,7 +273,7 @@ def _keep_best(
         _alone_terms(mix, law, away, _list_cells(labels, FOREIGN, space.order), space, terms)
         evidence += log_sum(terms)
     if kind == SHIFTED:
-        evidence += _shift_gain(mix, law, r, q, _list_cells(labels, SHIFTED, space.order), space, terms)
+        evidence += _shift_gain(mix, law, k, r, q, away, labels, state, space)
     kept_terms(mix, law, r, q, _list_cells(labels, -1, space.order), space, terms, forms)
     evidence += log_sum(terms)
     for j in range(len(u)):
@@ -346,7 +361,7 @@ def find_rows(
                     for j in range(d):
                         labels[j] = KEPT
                 _search(mix, law, rules, state, r, q, away, k, 0, u, kind, space, labels)
-                _keep_best(mix, law, rules, r, q, away, u, whole, kind, labels, space, answers, i)
+                _keep_best(mix, law, rules, r, q, away, u, whole, kind, k, labels, state, space, answers, i)
                 n_out, runs = count_runs(answers.labels[i], rules.earlier, -1)
                 # One run that leaves a typical rest: no other start is followed.
                 explained = runs == 1 and answers.rest[i] <= rules.typical[d - n_out]
@@ -369,5 +384,6 @@ def find_rows(
                 _alone_terms(mix, law, away, m, space, alone)
                 donor = int(alone.argmax())
             kept_terms(mix, law, r, q, _list_cells(labels, -1, space.order), space, terms, forms)
-            _search(mix, law, rules, state, r, q, away, int(terms.argmax()), donor, u, kind, space, labels)
-            _keep_best(mix, law, rules, r, q, away, u, whole, kind, labels, space, answers, i)
+            k = int(terms.argmax())
+            _search(mix, law, rules, state, r, q, away, k, donor, u, kind, space, labels)
+            _keep_best(mix, law, rules, r, q, away, u, whole, kind, k, labels, state, space, answers, i)
