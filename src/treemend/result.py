@@ -176,7 +176,8 @@ class Result:
 
     def __repr__(self) -> str:
         n_cells = int(self.findings().mask.sum())
-        return f"Result({int(self.corrupted.sum())} of {len(self.corrupted)} rows repaired, {n_cells} cells)"
+        noted = ", see notes" if self.notes else ""
+        return f"Result({int(self.corrupted.sum())} of {len(self.corrupted)} rows repaired, {n_cells} cells{noted})"
 
 
 def adjusted_p_values(p_values: NDArray[np.float64]) -> NDArray[np.float64]:
