@@ -83,3 +83,10 @@ def test_nonsense_is_refused(layout, message):
 def test_what_a_file_may_not_hold(layout):
     with pytest.raises(ModelFileError):
         layout.validate()
+
+
+def test_wide_tables_keep_their_order_unless_they_are_told_otherwise():
+    rng = np.random.default_rng(0)
+    walks = rng.normal(size=(150, 120)).cumsum(axis=1)[:, rng.permutation(120)]
+    assert (resolve_layout("auto", walks).order == np.arange(120)).all()
+    assert (resolve_layout("correlated", walks).order != np.arange(120)).any()

@@ -20,8 +20,9 @@ _EXPECTED = (
     "layout must be 'auto', 'sequence', 'correlated', a grid shape such as (16, 16) or (16, 16, 3), or groups of "
     "columns such as [[0, 1, 2], [3, 4]] or {'left': ['a', 'b'], 'right': ['c']}"
 )
-# Ordering columns compares all pairs: beyond this many columns the given order is kept.
-_MOST_ORDERED = 2_000
+# Ordering columns compares all pairs: beyond this many columns the given order is kept. "auto" keeps it much sooner: a
+# block of adjacent columns, lost as one, becomes scattered cells by another order, which wide rows hide.
+_MOST_ORDERED, _MOST_ORDERED_BY_ITSELF = 2_000, 100
 # How far, in standard deviations of random orders, close columns must be more alike than others for the given order
 # to count as meaningful. Ordered sets of `experiments/robustness` exceed 3, shuffled ones stay below 1.
 _SURELY_ORDERED = 2.5
@@ -117,7 +118,7 @@ def _order_columns(values: Floats, *, may_keep: bool) -> Integers:
     """Order columns by correlation; the given order may be kept if it means something, or no other is better."""
     n_features = values.shape[1]
     given = np.arange(n_features)
-    if n_features > _MOST_ORDERED or n_features <= 2:
+    if n_features > (_MOST_ORDERED_BY_ITSELF if may_keep else _MOST_ORDERED) or n_features <= 2:
         return given
     strength = _strength(values)
     if may_keep and (n_features == 3 or _neighbors_belong_together(strength)):
