@@ -7,8 +7,7 @@ compares every size it states with the length of the file before it is used.
 
 A model is a frozen dataclass whose fields are arrays, numbers, texts, tuples of these, dataclasses of the same kind, or
 one of these or None. The types of the fields are what a file is checked against; what types cannot say, a method
-``validate`` checks. A dataclass that holds more than is needed has methods ``to_stored`` and ``stored_type``: the file
-holds the smaller one, whose ``restore`` gives the dataclass back.
+``validate`` checks.
 """
 
 import hashlib
@@ -115,7 +114,6 @@ def encode(value: Any, arrays: dict[str, NDArray[Any]] | None, name: str = "mode
 
     Without ``arrays`` it is a parameter, whose type is not known when it is read: tuples are told from lists.
     """
-    value = value.to_stored() if hasattr(value, "to_stored") else value
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, float) and not math.isfinite(value):
         return {"float": str(value)}
@@ -141,8 +139,6 @@ def decode(kind: Any, document: Any, arrays: Arrays, name: str = "model") -> Any
     if NoneType in parts:
         kind = NoneType if document is None else next(part for part in parts if part is not NoneType)
         return decode(kind, document, arrays, name)
-    if hasattr(kind, "stored_type"):
-        return decode(kind.stored_type(), document, arrays, name).restore()
     if is_dataclass(kind):
         return _decode_dataclass(kind, document, arrays, name)
     if origin is np.ndarray:

@@ -1,15 +1,13 @@
 """The fitted model as a file, and how many files a row passes through."""
 
-import sys
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
 from tests.rows import correlated_rows, overwrite
+from tests.walk import walked
 
-import treemend
 from treemend.exceptions import ModelFileError
 from treemend.model_file import decode, encode, read_model
 from treemend.tcs import TCS, build_tree
@@ -67,26 +65,6 @@ def test_nonsense_in_a_sealed_file_is_refused(rows, alter):
     document = encode(replace(model, **alter(model)), arrays)
     with pytest.raises((ModelFileError, ValueError)):
         decode(TCSModel, document, arrays)
-
-
-def walked(work):
-    """Return the files of the package that Python enters, in turn; compiled functions and ``__init__`` do not count."""
-    folder, compiled, files = Path(treemend.__file__).parent, set(), []
-    for module in [module for name, module in sys.modules.items() if name.startswith("treemend.")]:
-        compiled |= {(module.__file__, name) for name, value in vars(module).items() if hasattr(value, "py_func")}
-
-    def note(frame, event, argument):
-        path, name = Path(frame.f_code.co_filename), frame.f_code.co_name
-        is_ours = folder in path.parents and path.name != "__init__.py" and (str(path), name) not in compiled
-        if event == "call" and is_ours:
-            files.append(path.relative_to(folder).as_posix())
-
-    sys.setprofile(note)
-    try:
-        work()
-    finally:
-        sys.setprofile(None)
-    return files
 
 
 @pytest.mark.parametrize("alpha", [0.75, 1.0])

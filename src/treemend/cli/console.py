@@ -89,7 +89,7 @@ def model_lines(path: str) -> list[str]:
             "tree": counted(len(estimator.tree_.start), "node"),
         }
     else:
-        learnt = {"reference": counted(model.calibration.n_rows, "row"), "layout": _layout_words(model.layout)}
+        learnt = {"reference": counted(model.detector.calibration.n_rows, "row"), "layout": _layout_words(model.layout)}
     told = {
         "file": f"{path}, {os.path.getsize(path):,} bytes, checksum matches",
         "SHA-256": checksum_of(path),

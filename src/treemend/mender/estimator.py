@@ -201,7 +201,7 @@ class Mender(BaseMender):
     def offset_(self) -> float:
         """Boundary of `score_samples` between declared and other rows, at ``false_alarm_rate``."""
         check_is_fitted(self)
-        return -self._model.calibration.threshold(self._rate(None))
+        return -self._model.detector.calibration.threshold(self._rate(None))
 
     def _learn(self, table: tables.Table) -> CrossFit:
         if len(table.values) < FEWEST_ROWS:
@@ -217,7 +217,7 @@ class Mender(BaseMender):
         return cross_fit
 
     def _powerless_at(self) -> tuple[int, float] | None:
-        return None if np.isfinite(self.offset_) else (self._model.calibration.n_rows, self.false_alarm_rate)
+        return None if np.isfinite(self.offset_) else (self._model.detector.calibration.n_rows, self.false_alarm_rate)
 
     def _judge(self, rows: NDArray[np.float64], cross_fit: CrossFit | None = None, rate: float = 0.0) -> Judged:
         with self._running():
@@ -239,7 +239,7 @@ class Mender(BaseMender):
         n_draws: int = 0,
     ) -> Result:
         rate = self._rate(rate)
-        calibration = self._model.calibration
+        calibration = self._model.detector.calibration
         judged = self._judge(table.values, own, rate)
         if fdr is None:
             rule = Rule("rate", rate, calibration.n_rows, powerless=not np.isfinite(calibration.threshold(rate)))

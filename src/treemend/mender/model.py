@@ -6,7 +6,6 @@ from functools import cached_property
 import numpy as np
 
 from treemend.exceptions import ModelFileError
-from treemend.mender.calibration import Calibration
 from treemend.mender.density import Density
 from treemend.mender.detector import Detector
 from treemend.mender.drift import N_QUANTILES, DriftReference
@@ -48,11 +47,6 @@ class MenderModel:
     def n_features(self) -> int:
         """Number of columns."""
         return self.layout.n_features
-
-    @property
-    def calibration(self) -> Calibration:
-        """From statistics to p-values."""
-        return self.detector.calibration
 
     @cached_property
     def softened(self) -> Density:
