@@ -11,6 +11,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def kernel(function: Function) -> Function:
     """Compile ``function`` at its first call, without the GIL, cached on disk.
 
+    It is compiled again for each literal number or flag that another kernel passes: a variable costs less.
+
     No reassociation and no contraction: a sum has the bits of the same sum written in Python, so that a row's answer
     does not depend on the machine's vector width nor on the rows it comes with.
     """

@@ -104,7 +104,7 @@ def toggle_cells(law: Law, rules: Rules, state: State, u: Floats, labels: Labels
     only_noise = n == n_out
     for _ in range(rules.steps):
         toggle_gains(state, law, d - n_out, space.gains)
-        best, at, best_runs = LEAST_GAIN, -1, 0
+        best, at, best_runs = LEAST_GAIN, d, runs
         for j in range(d):
             if labels[j] > NOISE:
                 continue
@@ -119,7 +119,7 @@ def toggle_cells(law: Law, rules: Rules, state: State, u: Floats, labels: Labels
             value += rules.prior[n + change, new_runs] - rules.prior[n, runs]
             if value > best:
                 best, at, best_runs = value, j, new_runs
-        if at < 0:
+        if at == d:
             break
         change = -1 if labels[at] == NOISE else 1
         n, n_out, runs = n + change, n_out + change, best_runs
@@ -152,7 +152,7 @@ def move_run(law: Law, rules: Rules, state: State, u: Floats, labels: Labels, ne
     n, runs = count_runs(labels, rules.earlier, NOISE)
     n_out = count_runs(labels, rules.earlier, -1)[0]
     longest = 2 * rules.reach
-    best, best_at, best_side, best_m = LEAST_GAIN, -1, 0, 0
+    best, best_at, best_side, best_m = LEAST_GAIN, d, 0, 0
     for side in (1, -1):
         edge = 0
         for at in range(d):
@@ -182,7 +182,7 @@ def move_run(law: Law, rules: Rules, state: State, u: Floats, labels: Labels, ne
                 value = space.gains[a] + slopes + rules.prior[new_n, new_runs] - rules.prior[n, runs]
                 if value > best:
                     best, best_at, best_side, best_m = value, at, side, a + 1
-    if best_at < 0:
+    if best_at == d:
         return False
     for _ in range(best_m):
         labels[best_at] = KEPT if labels[best_at] == NOISE else NOISE

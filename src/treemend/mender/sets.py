@@ -184,13 +184,10 @@ def _shift_gain(
     """Return how much likelier a common shift of the shifted cells is than to be without them, all others out."""
     d = len(labels)
     others = np.empty(d, np.int8)
-    m, n = 0, d
+    m, n = _list_cells(labels, SHIFTED, space.order), d
     for j in range(d):
         others[j] = KEPT if labels[j] == SHIFTED else labels[j]
         n -= others[j] >= 0
-        if labels[j] == SHIFTED:
-            space.order[m] = j
-            m += 1
     _begin(mix, k, r, q, away, others, state, space)
     information, force = 0.0, 0.0
     for i in range(m):
@@ -224,10 +221,10 @@ def _search(
 ) -> None:
     """Improve the set ``labels`` of one row under component k; a foreign run comes from component ``donor``."""
     d = len(u)
-    lo, hi = d, 0
-    for j in range(d):
-        if labels[j] >= 0:
-            lo, hi = min(lo, j), j + 1
+    m = _list_cells(labels, -1, space.order)
+    lo, hi = d, d
+    if m > 0:
+        lo, hi = space.order[0], space.order[m - 1] + 1
     if kind == SHIFTED and rules.rounds > 0:
         lo, hi = best_shift(law, rules, mix.precision[k], r[k], q[k], lo, hi)
         for j in range(d):
@@ -239,9 +236,10 @@ def _search(
         toggle_cells(law, rules, state, u, labels, space)
         if turn == rules.rounds:
             break
-        if not move_run(law, rules, state, u, labels, False, space) and not move_run(
-            law, rules, state, u, labels, True, space
-        ):
+        moved = False
+        for attempt in range(2):
+            moved = moved or move_run(law, rules, state, u, labels, attempt > 0, space)
+        if not moved:
             break
 
 
@@ -352,15 +350,15 @@ def find_rows(
                     break
                 terms[k] = -np.inf
                 if kind == CORE:
-                    _mark(starts, starts.best.core[i, k], 1, labels)
+                    _mark(starts, starts.best.core[i, k], kind, labels)
                     for j in range(d):
                         labels[j] = KEPT if labels[j] >= 0 else NOISE
                 elif kind == NOISE:
-                    _mark(starts, starts.best.noise[i, k], NOISE, labels)
+                    _mark(starts, starts.best.noise[i, k], kind, labels)
                 else:
                     for j in range(d):
                         labels[j] = KEPT
-                _search(mix, law, rules, state, r, q, away, k, 0, u, kind, space, labels)
+                _search(mix, law, rules, state, r, q, away, k, k, u, kind, space, labels)
                 _keep_best(mix, law, rules, r, q, away, u, whole, kind, k, labels, state, space, answers, i)
                 n_out, runs = count_runs(answers.labels[i], rules.earlier, -1)
                 # One run that leaves a typical rest: no other start is followed.
