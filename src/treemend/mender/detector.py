@@ -99,13 +99,15 @@ class Detector:
             members = np.flatnonzero(complete)
             yield self._complete, members, np.ix_(members, np.arange(rows.shape[1]))
         others = np.flatnonzero(~complete & (observed.sum(axis=1) > 1))
+        if not len(others):
+            return
         likely = likely_components(self.density, rows[others])
         key = np.packbits(np.hstack([observed[others], likely]), axis=1)
-        found, group = np.unique(key, axis=0, return_inverse=True)
-        for number in range(len(found)):
-            members = others[group.ravel() == number]
-            there, components = observed[members[0]], likely[group.ravel().tolist().index(number)]
-            scan = prepare_scan(self.density, self.layout, there, components)
+        group = np.unique(key, axis=0, return_inverse=True)[1].ravel()
+        in_groups = np.argsort(group, kind="stable")
+        for part in np.split(in_groups, np.flatnonzero(np.diff(group[in_groups])) + 1):
+            members, there = others[part], observed[others[part[0]]]
+            scan = prepare_scan(self.density, self.layout, there, likely[part[0]])
             yield scan, members, np.ix_(members, np.flatnonzero(there))
 
 

@@ -53,7 +53,7 @@ class Mender(BaseMender):
         Whether some reference rows are corrupted themselves. Their corrupted cells are then found in rounds and not
         learnt from.
     imputation : {"mean", "mode", "draw"}, default="mean"
-        What fills a cell. "mean": its conditional mean, which has the smallest expected squared error. "mode": the
+        What fills a cell. "mean": its conditional mean, in the coordinates of the density. "mode": the
         conditional mean of the likeliest component, a typical value where the mean would fall between two groups.
         "draw": a random value from the conditional distribution, which preserves variances.
     progress : bool or None, default=None

@@ -38,8 +38,8 @@ class Rules(NamedTuple):
     """How cells lie, what sets cost, and how long the search goes on."""
 
     joined: Booleans  # d
-    earlier: Integers  # 3 x d
-    later: Integers  # 3 x d
+    earlier: Integers  # directions x d: neighbours that continue a run, -1 where there is none
+    later: Integers  # directions x d
     edges: Integers
     prior: Floats  # d + 2 x d + 2: of n cells in R runs
     extra: Floats  # 5: what each kind costs beyond noise
