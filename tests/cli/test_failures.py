@@ -165,6 +165,24 @@ def test_stopped_at_some_moment(stop, seconds, long_table):
 
 
 @pytest.mark.parametrize(("stop", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_signals_while_a_string_is_executed_have_their_exit_codes(stop, code, tmp_path):
+    program = "\n".join(
+        [
+            "import os, treemend.cli.app",
+            "from treemend.cli import errors",
+            f"signalled = 'for i in range(10**9): i == 9 and os.kill(os.getpid(), {int(stop)})'",
+            "treemend.cli.app.command_line = lambda _: exec(signalled)",
+            "errors.main([])",
+        ]
+    )
+    (tmp_path / "program.py").write_text(program)
+    # By -m, since only there Python itself looks whether a KeyboardInterrupt ended a string.
+    done = subprocess.run([sys.executable, "-m", "program"], cwd=tmp_path, capture_output=True, check=False)
+    assert done.returncode == code
+    assert b"stopped" in done.stderr
+
+
+@pytest.mark.parametrize(("stop", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_signals_midway_have_their_exit_codes(stop, code, long_table):
     before = sorted(os.listdir())
     with started(*long_table) as process:

@@ -19,6 +19,14 @@ class NotCoveredError(TreemendError):
     """The reference does not cover the rows, or too many of them would change; nothing was written."""
 
 
+class Stopped(KeyboardInterrupt):
+    """A signal that ends the process was received.
+
+    A KeyboardInterrupt itself, raised inside an ``exec`` of a string, as a dataclass or Numba does it, makes Python
+    kill the process by SIGINT in the end, whatever was caught on the way.
+    """
+
+
 _CODES = {ParameterError: USAGE, InputError: INPUT, ModelFileError: MODEL}
 _CODES |= {OutputError: OUTPUT, NotCoveredError: NOT_COVERED}
 
@@ -39,7 +47,7 @@ def signals_caught() -> Iterator[list[int]]:
 
     def receive(number: int, _: object) -> None:
         received.append(number)
-        raise KeyboardInterrupt
+        raise Stopped
 
     numbers = (getattr(signal, name, None) for name in ("SIGINT", "SIGTERM", "SIGHUP"))
     # One that is ignored, as by nohup, stays ignored.
