@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from experiments.datasets import data_folder
 from experiments.robustness.sets import SUBJECTS, load_rows
 from treemend.mender.columns import Columns, column_widths, learn_columns
-from treemend.mender.density import Density, Shape, choose_shape, learn_assigned, learn_fold
+from treemend.mender.density import Density, Shape, choose_shape, learn_density
 from treemend.mender.fill_calibration import FillCalibration, calibrate_filling
 from treemend.mender.filling import Filled, fill, soften
 from treemend.mender.spread import NORMAL_QUANTILE
@@ -105,14 +105,14 @@ class Filler:
         columns = learn_columns(values, order)
         rows = columns.to_rows(values)[0]
         shape = choose_shape(rows, 0)
-        density, assignment = learn_assigned(rows, shape, 0)
+        density = learn_density(rows, shape, 0)[0]
         fold = np.random.default_rng(0).permutation(n) % FOLDS
         own_columns, densities = [], []
         for number in range(FOLDS):
             kept = fold != number
             own = learn_columns(values[kept], order, widths)
             own_columns.append(own)
-            densities.append(learn_fold(density, shape, assignment, rows, kept, own.to_rows(values[kept])[0]))
+            densities.append(learn_density(own.to_rows(values[kept])[0], shape, 0)[0])
         learnt = calibrate_filling(values, fold, own_columns, densities, 0)
         return cls(columns, shape, density, soften(density, learnt.softening) if learnt.softening else None, learnt)
 

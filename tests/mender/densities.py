@@ -3,11 +3,12 @@
 import numpy as np
 from scipy.special import logsumexp
 
-from treemend.mender.density import Density, Shape, _expect_rows, learn_assigned
+from treemend.mender import density as of
+from treemend.mender.density import Density, Shape, _expect_rows
 
 
 def learn_density(rows: np.ndarray, shape: Shape, seed: int) -> Density:
-    return learn_assigned(rows, shape, seed)[0]
+    return of.learn_density(rows, shape, seed)[0]
 
 
 def log_density(density: Density, rows: np.ndarray) -> np.ndarray:

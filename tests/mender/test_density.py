@@ -10,8 +10,6 @@ from treemend.mender.density import (
     Shape,
     choose_shape,
     density_constants,
-    learn_assigned,
-    learn_fold,
     make_density,
 )
 
@@ -107,46 +105,6 @@ def test_one_complete_table_with_a_hole_is_learnt_alike():
     complete, learnt = learn_density(rows, shape, 0), learn_density(holed, shape, 0)
     assert learnt.centre == pytest.approx(complete.centre, abs=0.01)
     assert learnt.covariance == pytest.approx(complete.covariance, rel=0.05, abs=2e-4)
-
-
-def test_a_fold_of_all_rows_is_the_density_itself():
-    rows = two_clusters(300, 5, 2)
-    shape = Shape(3, 0.05)
-    density, assignment = learn_assigned(rows, shape, 0)
-    fold = learn_fold(density, shape, assignment, rows, np.ones(300, bool), rows)
-    assert fold.covariance == pytest.approx(density.covariance, abs=1e-9)
-    assert fold.centre == pytest.approx(density.centre, abs=1e-9)
-    assert fold.log_weight == pytest.approx(density.log_weight)
-
-
-@pytest.mark.parametrize("share", [0.0, 0.2])
-def test_a_fold_in_its_own_coordinates_is_as_good_as_a_refit(share):
-    rows = with_holes(two_clusters(600, 6, 2), share, 0)
-    kept = np.arange(600) % 5 != 0
-    shape = Shape(3, 0.01)
-    density, assignment = learn_assigned(rows, shape, 0)
-    factor, offset = np.linspace(0.5, 2, 6), np.linspace(-1, 1, 6)
-    own = offset + factor * rows
-    fold = learn_fold(density, shape, assignment, rows, kept, own[kept])
-    refit = learn_density(own[kept], shape, 0)
-    left_out = own[~kept]
-    assert np.linalg.slogdet(fold.covariance)[1].mean() == pytest.approx(
-        np.linalg.slogdet(refit.covariance)[1].mean(), abs=0.5
-    )
-    assert log_density(fold, left_out).mean() == pytest.approx(log_density(refit, left_out).mean(), abs=0.3)
-
-
-def test_a_fold_learns_from_its_rows_only():
-    rows = two_clusters(200, 4, 3)
-    changed = rows.copy()
-    kept = np.arange(200) % 4 != 0
-    shape = Shape(2, 0.05)
-    density, assignment = learn_assigned(rows, shape, 0)
-    changed[~kept] = 77.0
-    one = learn_fold(density, shape, assignment, rows, kept, rows[kept])
-    two = learn_fold(density, shape, assignment, changed, kept, changed[kept])
-    assert np.array_equal(one.covariance, two.covariance)
-    assert np.array_equal(one.centre, two.centre)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 5])

@@ -6,7 +6,7 @@ from tests.mender.densities import learn_density
 from tests.mender.test_density import two_clusters
 
 from treemend.mender.columns import column_widths, learn_columns
-from treemend.mender.density import Shape, learn_assigned, learn_fold
+from treemend.mender.density import Shape
 from treemend.mender.fill_calibration import calibrate_filling
 from treemend.mender.filling import fill, soften
 from treemend.mender.spread import NORMAL_QUANTILE, cut_gaps, describe_gaps, learn_spread
@@ -60,13 +60,10 @@ def _calibrated(n, d, seed):
     columns = learn_columns(values, order)
     rows = columns.to_rows(values)[0]
     shape = Shape(2, 0.01)
-    density, assignment = learn_assigned(rows, shape, 0)
+    density = learn_density(rows, shape, 0)
     fold = np.random.default_rng(seed).permutation(n) % 5
     parts = [learn_columns(values[fold != f], order, column_widths(values)) for f in range(5)]
-    folds = [
-        learn_fold(density, shape, assignment, rows, fold != f, parts[f].to_rows(values[fold != f])[0])
-        for f in range(5)
-    ]
+    folds = [learn_density(part.to_rows(values[fold != f])[0], shape, 0) for f, part in enumerate(parts)]
     return values, fresh, columns, density, calibrate_filling(values, fold, parts, folds, 0)
 
 

@@ -131,10 +131,10 @@ def make_density(centre: Floats, covariance: Floats, log_weight: Floats) -> Dens
     return Density(np.ascontiguousarray(centre), covariance[:, below[0], below[1]], log_weight)
 
 
-def learn_assigned(rows: Floats, shape: Shape, seed: int) -> tuple[Density, Assignment]:
-    """Learn a density of a shape from rows with NaN where values are missing; also which rows made which component."""
+def learn_density(rows: Floats, shape: Shape, seed: int) -> tuple[Density, Integers]:
+    """Learn a density of a shape from rows with NaN where values are missing; also the component of each row."""
     moments, assignment = _learn_moments(rows, _roughly_filled(rows), shape, seed)
-    return _density(moments, shape), assignment
+    return _density(moments, shape), assignment.share.argmax(axis=1)
 
 
 def choose_shape(rows: Floats, seed: int) -> Shape:
@@ -175,43 +175,6 @@ def _assignment(density: Density, rows: Floats, level: Floats, form: Floats) -> 
     share[share < LEAST_SHARE] = 0.0
     share /= share.sum(axis=1, keepdims=True)
     return Assignment(share, share * (density.tail + observed[:, None]) / (density.tail + form))
-
-
-def learn_fold(
-    density: Density, shape: Shape, assignment: Assignment, rows: Floats, kept: Booleans, fold_rows: Floats
-) -> Density:
-    """Learn the density of a part of the rows in coordinates of its own: one set of moments, no clustering, no EM.
-
-    Parameters
-    ----------
-    density, shape : Density, Shape
-        Learnt from all rows.
-    assignment : Assignment
-        Of all rows, as `learn_assigned` returned it with the density.
-    rows : (n, d)
-        All rows in the coordinates of ``density``.
-    kept : (n,) bool
-        Which of them make the part.
-    fold_rows : (kept.sum(), d)
-        The part in its own coordinates.
-    """
-    offset, factor = _between_coordinates(rows[kept], fold_rows)
-    both = factor[:, None] * factor
-    moved = make_density(offset + factor * density.centre, density.covariance * both, density.log_weight)
-    part = Assignment(assignment.share[kept], assignment.weight[kept])
-    return _density(_update(moved, fold_rows, part), shape)
-
-
-def _between_coordinates(rows: Floats, other: Floats) -> tuple[Floats, Floats]:
-    """Per column, the line that takes coordinates nearest to the others; the identity where a column is constant."""
-    seen = ~np.isnan(rows)
-    count = np.maximum(seen.sum(axis=0), 1)
-    x, y = np.where(seen, rows, 0.0), np.where(seen, other, 0.0)
-    x_mean, y_mean = x.sum(axis=0) / count, y.sum(axis=0) / count
-    square = (x * x).sum(axis=0) / count - x_mean**2
-    product = (x * y).sum(axis=0) / count - x_mean * y_mean
-    factor = np.where((square > 1e-12) & (product > 1e-12), product / np.maximum(square, 1e-12), 1.0)
-    return y_mean - factor * x_mean, factor
 
 
 class _Judge:

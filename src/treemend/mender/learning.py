@@ -1,8 +1,8 @@
 """Learning a detector from clean rows, every row judged by a model that has not seen it.
 
-Up to `MOST_CROSS_FITTED` rows, five models, each of four fifths of the rows with its own ranges, judge the fifth that
-is left. Beyond, one model of up to `MOST_LEARNT` rows is enough, and `FEWEST_JUDGED` to `MOST_JUDGED` rows that it
-has not seen are judged.
+Up to `MOST_CROSS_FITTED` rows, five models, each of four fifths of the rows with its own ranges and clusters, judge the
+fifth that is left; ten where rows are few. Beyond, one model of up to `MOST_LEARNT` rows is enough, and `FEWEST_JUDGED`
+to `MOST_JUDGED` rows that it has not seen are judged.
 What scales evidence (prices, tails) is learnt, for the rows of a fold, on the other folds.
 """
 
@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treemend.mender.calibration import Calibration, Rarity, Tails, learn_tails
-from treemend.mender.columns import Columns, column_widths, learn_columns
-from treemend.mender.density import Density, choose_shape, learn_assigned, learn_fold
+from treemend.mender.columns import column_widths, learn_columns
+from treemend.mender.density import Shape, choose_shape, learn_density
 from treemend.mender.detector import (
     Detector,
     Evidence,
@@ -32,7 +32,10 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Booleans = NDArray[np.bool_]
 
-FOLDS = 5
+# With fewer than so many rows a column, a density of four fifths of them is much worse than that of all, and clean rows
+# look odder than they will: then there are twice as many folds.
+# `python -m experiments.robustness clean_rate one_stretch` measures what that does to rates and to detection.
+FOLDS, ROWS_PER_COLUMN = 5, 4
 MOST_CROSS_FITTED = 3000
 MOST_LEARNT = 3000
 FEWEST_JUDGED, MOST_JUDGED = 1000, 4000
@@ -106,20 +109,14 @@ def learn_detector(
     learning = np.arange(n) if crossed else np.sort(shuffled[:n_learnt])
     learning = learning[~np.isnan(learnable[learning]).all(axis=1)]
     widths, learnt = column_widths(learnable), learnable[learning]
-    columns = learn_columns(learnt, layout.order, widths)
-    rows = columns.to_rows(learnt)[0]
-    shape = choose_shape(rows, seed)
-    density, assignment = learn_assigned(rows, shape, seed)
-    component = assignment.share.argmax(axis=1)
-    final = _uncalibrated(learnt, layout, columns, density, component)
+    shape = choose_shape(learn_columns(learnt, layout.order, widths).to_rows(learnt)[0], seed)
+    final = _uncalibrated(learnt, layout, widths, shape, seed)
     fold, folds = np.full(n, -1), [final] * FOLDS
     if crossed and n > 1:
-        fold, folds = shuffled % min(FOLDS, n), []
-        for f in range(min(FOLDS, n)):
-            kept = fold[learning] != f
-            scaled = learn_columns(learnt[kept], layout.order, widths)
-            part = learn_fold(density, shape, assignment, rows, kept, scaled.to_rows(learnt[kept])[0])
-            folds.append(_uncalibrated(learnt[kept], layout, scaled, part, component[kept]))
+        n_folds = min(n, FOLDS if n >= ROWS_PER_COLUMN * values.shape[1] else 2 * FOLDS)
+        fold = shuffled % n_folds
+        parts = [learnt[fold[learning] != f] for f in range(n_folds)]
+        folds = [_uncalibrated(part, layout, widths, shape, seed) for part in parts]
     elif not crossed:
         judged = shuffled[n_learnt:][:MOST_JUDGED]
         fold[judged] = np.arange(len(judged)) % FOLDS
@@ -131,8 +128,10 @@ def learn_detector(
     return _calibrated(values, final, folds, fold, trusted, evidence, seed, n_jobs)
 
 
-def _uncalibrated(values: Floats, layout: Layout, columns: Columns, density: Density, component: Integers) -> Detector:
+def _uncalibrated(values: Floats, layout: Layout, widths: Floats, shape: Shape, seed: int) -> Detector:
     """Return a detector whose prices, tails and thresholds are not known yet."""
+    columns = learn_columns(values, layout.order, widths)
+    density, component = learn_density(columns.to_rows(values)[0], shape, seed)
     n_components = len(density.log_weight)
     return Detector(
         layout,
