@@ -50,6 +50,10 @@ CELL_PRICE = 0.25
 FOLLOWED, NARROW = 3, 128
 # A run of equal values that is so far out, in slopes beyond the edge of its tail, is stuck whatever else may be odd.
 SURELY_STUCK = 3.0
+# So much of the largest evidence of a single cell does not speak for a window: an odd clean row is odd in one cell
+# mostly, an overwritten stretch in many. With 0, long tails of clean rows hide several stretches; with 1, noise is
+# missed in weakly correlated columns: `python -m experiments.robustness one_stretch several_stretches`.
+ONE_CELL = 0.5
 NO_EVIDENCE = -1e3
 
 
@@ -118,7 +122,7 @@ class Evidence:
     Attributes
     ----------
     values : (n, 5)
-        Log odds against clean: noise, foreign, shifted, stuck, single cells.
+        Log odds against clean: noise, foreign, shifted (less a share of the largest of ``cells``), stuck, single cells.
     statistic : (n,)
         The one number that is compared with the reference; higher is odder.
     stuck : (n, d) bool
@@ -196,7 +200,8 @@ def weigh_windows(detector: Detector, values: Floats, n_jobs: int | None = None)
     laid = values[:, detector.layout.order]
     for scan, members, block in detector.groups(rows):
         weighed = window_evidence(scan, rows[block], log_slope[block], n_jobs)
-        found.values[members, :STUCK] = np.maximum(weighed.values, NO_EVIDENCE)
+        one_cell = ONE_CELL * np.maximum(weighed.cells.max(axis=1), 0.0)
+        found.values[members, :STUCK] = np.maximum(weighed.values - one_cell[:, None], NO_EVIDENCE)
         found.log_density[members] = weighed.log_density
         found.cells[block] = weighed.cells
         found.values[members, STUCK], found.stuck[block] = stuck_evidence(
