@@ -205,5 +205,5 @@ def is_unusual(rarity: Rarity, answers: Answers, tail: float) -> Booleans:
     level = np.where(out.mean(axis=1) > MOST_COVERED, TYPICAL, max(ORDINARY, 1 / (len(rarity.rest_scores) + 1)))
     odd = rarity.p_values(rest_scores(answers.rest, (~out).sum(axis=1), tail)) < level
     stuck = (answers.labels == STUCK).any(axis=1)
-    moved = (answers.move > answers.evidence) & (answers.move > LEAST_MOVE) & ~stuck
+    moved = (answers.move > answers.odds) & (answers.move > LEAST_MOVE) & ~stuck
     return np.asarray(odd | moved | ~out.any(axis=1))
