@@ -1,24 +1,43 @@
 from itertools import product
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.mender.naive_sets import density_of, log_odds, random_density
 
+from treemend.mender import moves, swept
 from treemend.mender.detector import CELL_PRICE, find_sets, mixture_arrays, search_rows, set_rules, weigh_rows
 from treemend.mender.evidence import NOISE, SHIFTED, SINGLE, STUCK, prepare_scan
 from treemend.mender.layout import Layout
 from treemend.mender.learning import learn_detector
-from treemend.mender.moves import count_runs
-from treemend.mender.swept import State, kept_density, new_space, prefix_gains, sweep, toggle_gains
 from treemend.mender.windows import run_prior
+
+
+def callable_kernel(inner):
+    """Return a function of Python that calls a kernel which only other kernels call."""
+
+    @numba.njit
+    def call(*arguments):
+        return inner(*arguments)
+
+    return call
+
+
+count_runs = callable_kernel(moves.count_runs)
+kept_density, new_space, prefix_gains, sweep, toggle_gains = (
+    callable_kernel(inner)
+    for inner in (swept.kept_density, swept.new_space, swept.prefix_gains, swept.sweep, swept.toggle_gains)
+)
 
 
 def state_of(density, row):
     away = row - density.centre[0]
     r = density.precision[0] @ away
-    return State(density.precision[0].copy(), r, np.array([r @ away, density.log_det[0]]), np.zeros(len(row), bool))
+    return swept.State(
+        density.precision[0].copy(), r, np.array([r @ away, density.log_det[0]]), np.zeros(len(row), bool)
+    )
 
 
 @settings(max_examples=25, deadline=None)
@@ -45,7 +64,7 @@ def test_sweeps_gains_and_prefixes_are_densities_of_subsets(seed, toggles):
             continue
         order = rng.permutation(cells)
         space.order[: len(order)] = order
-        prefix_gains(state, law, int(kept.sum()), len(order), sign, space)
+        prefix_gains(state, law, int(kept.sum()), len(order), space)
         for m in range(len(order)):
             other = kept.copy()
             other[order[: m + 1]] = sign < 0
@@ -92,7 +111,7 @@ def test_log_odds_are_those_of_the_formula(seed):
     for i in range(4):
         labels = answers.labels[i]
         n, runs = int((labels >= 0).sum()), naive_runs(labels)
-        assert (n, runs) == count_runs(labels, rules.earlier, -1)
+        assert (n, runs) == count_runs(labels, rules.earlier, SINGLE)
         evidence = log_odds(density, rows[i], u[i], labels)
         assert answers.evidence[i] == pytest.approx(evidence, abs=1e-6)
         assert answers.odds[i] == pytest.approx(evidence + rules.prior[n, runs], abs=1e-6)
@@ -203,6 +222,6 @@ def test_runs_do_not_cross_the_border_of_a_group():
     assert not cells.joined[8]
     labels = np.full(16, -1, np.int8)
     labels[6:10] = NOISE
-    assert count_runs(labels, cells.earlier, -1) == (4, 2)
+    assert count_runs(labels, cells.earlier, SINGLE) == (4, 2)
     detector = learn_detector(clean, Layout(np.arange(16), groups=groups), 0, 1)[0]
     assert found_in(detector, clean[:5] + 30.0 * (np.arange(16) == 4)).kinds[:, 4].min() >= 0

@@ -1,6 +1,7 @@
 """How the kernels of this subpackage are compiled."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar, cast
 
 import numba
@@ -11,9 +12,19 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def kernel(function: Function) -> Function:
     """Compile ``function`` at its first call, without the GIL, cached on disk.
 
-    It is compiled again for each literal number or flag that another kernel passes: a variable costs less.
-
     No reassociation and no contraction: a sum has the bits of the same sum written in Python, so that a row's answer
     does not depend on the machine's vector width nor on the rows it comes with.
     """
-    return cast(Function, numba.njit(cache=True, nogil=True, error_model="numpy")(function))
+    return cast(Function, _compiled(no_cpython_wrapper=False)(function))
+
+
+def inner_kernel(function: Function) -> Function:
+    """Compile ``function`` like a `kernel`, for calls from other kernels: without what a call from Python needs.
+
+    It is compiled again for each literal of Python that another kernel passes: pass integers of NumPy, or variables.
+    It is optimised again with each kernel that calls it, by whatever way: many short loops cost much time.
+    """
+    return cast(Function, _compiled(no_cpython_wrapper=True)(function))
+
+
+_compiled = partial(numba.njit, cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True)

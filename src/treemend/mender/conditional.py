@@ -10,20 +10,21 @@ Sums are taken in a fixed order, row by row.
 """
 
 import math
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from treemend.mender.compiled import kernel
+from treemend.mender.compiled import inner_kernel
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 # What `condition` is to tell of the gaps.
-NOTHING, VARIANCES, COVARIANCE = 0, 1, 2
+NOTHING, VARIANCES, COVARIANCE = cast(list[int], np.arange(3))
 
 
-@kernel
+@inner_kernel
 def split_cells(row: Floats, places: Integers) -> int:
     """Write the places of observed cells, then those of missing ones; return how many are observed."""
     n = 0
@@ -39,7 +40,7 @@ def split_cells(row: Floats, places: Integers) -> int:
     return n
 
 
-@kernel
+@inner_kernel
 def condition(
     row: Floats,
     centre: Floats,
@@ -71,14 +72,14 @@ def condition(
                 column[a] += away * precision[places[b], a]
         for b in range(n):
             q += (row[places[b]] - centre[places[b]]) * column[places[b]]
-        matrix[m:size, :size] = 0.0
         for a in range(m):
             expected[a] = column[places[n + a]]
             for b in range(a + 1):
                 matrix[a, b] = precision[places[n + a], places[n + b]]
         for a in range(m, size):
             expected[a] = 0.0
-            matrix[a, a - m] = 1.0
+            for b in range(a + 1):
+                matrix[a, b] = 1.0 if b == a - m else 0.0
     else:
         sign, half, n_out = 1.0, 0.0, n
         size = d if wanted else n
@@ -107,7 +108,7 @@ def condition(
     return max(q, 0.0), half
 
 
-@kernel
+@inner_kernel
 def factorise(matrix: Floats, size: int) -> None:
     """Replace the lower triangle by its Cholesky factor."""
     for a in range(size):

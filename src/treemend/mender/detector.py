@@ -18,6 +18,7 @@ from treemend.mender.columns import Columns
 from treemend.mender.density import Density
 from treemend.mender.evidence import (
     FOREIGN,
+    KEPT,
     NOISE,
     SHIFTED,
     SINGLE,
@@ -277,6 +278,6 @@ def clean_rests(detector: Detector, values: Floats, out: Booleans) -> Floats:
     scores = np.zeros(len(rows))
     for scan, members, block in detector.groups(rows):
         forms = np.empty(len(members))
-        rest_forms(*mixture_arrays(scan), rows[block], out[block], forms)
+        rest_forms(*mixture_arrays(scan), rows[block], np.where(out[block], NOISE, KEPT).astype(np.int8), forms)
         scores[members] = rest_scores(forms, (~out[block]).sum(axis=1), detector.density.tail)
     return scores

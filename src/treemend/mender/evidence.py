@@ -27,7 +27,8 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Booleans = NDArray[np.bool_]
 
-NOISE, FOREIGN, SHIFTED, STUCK, SINGLE = range(5)
+# Integers of NumPy: kernels are compiled for each literal of Python that others pass.
+KEPT, NOISE, FOREIGN, SHIFTED, STUCK, SINGLE = cast(list[int], np.arange(-1, 5))
 KINDS = ("noise", "foreign", "shifted", "stuck")
 # Standard deviation of a common shift, in units of a column's range.
 SHIFT = 0.3

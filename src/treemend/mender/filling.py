@@ -19,6 +19,7 @@ from treemend.mender.density import TAIL, Density, density_constants, make_densi
 from treemend.mender.low_rank import LowRankDensity, fill_row
 from treemend.mender.moments import expect_incomplete
 from treemend.mender.spread import Spread, is_stretch
+from treemend.mender.swept import largest
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -198,12 +199,14 @@ def _fill(
     places, expected, matrix = np.empty(d, np.int64), np.empty(d), np.empty((d, d))
     for i in range(len(rows)):
         n = split_cells(rows[i], places)
-        best = share[i].argmax()
+        best = largest(share[i])
         for k in range(len(centre)):
             if share[i, k] == 0.0 or n == d:
                 continue
-            drawn = np.flatnonzero(component[i] == k)
-            wanted = COVARIANCE if len(drawn) else VARIANCES
+            wanted = VARIANCES
+            for r in range(len(draws)):
+                if component[i, r] == k:
+                    wanted = COVARIANCE
             condition(rows[i], centre[k], covariance[k], precision[k], 0.0, places, n, wanted, expected, matrix)
             # Covariance of a Student vector with tail + n degrees of freedom.
             widening = (tail + form[i, k]) / (tail + n - 2.0)
@@ -214,9 +217,11 @@ def _fill(
                 variance[i, j] += share[i, k] * (expected[a] * expected[a] + widening * matrix[a, a])
                 if k == best:
                     mode[i, j] = expected[a]
-            if len(drawn):
+            if wanted == COVARIANCE:
                 factorise(matrix, d - n)
-            for r in drawn:
+            for r in range(len(draws)):
+                if component[i, r] != k:
+                    continue
                 root = math.sqrt((tail + form[i, k]) / chi_square[i, r])
                 for a in range(d - n):
                     v = 0.0

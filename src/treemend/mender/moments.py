@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from treemend.mender.compiled import kernel
 from treemend.mender.conditional import COVARIANCE, NOTHING, condition, split_cells
+from treemend.mender.swept import largest
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -98,7 +99,7 @@ def expect_incomplete(
     places, expected, matrix = np.empty(d, np.int64), np.empty(d), np.empty((d, d))
     for i in range(len(rows)):
         n = split_cells(rows[i], places)
-        none_is_likely = level[i].max() == -math.inf
+        none_is_likely = level[i, largest(level[i])] == -math.inf
         for k in range(len(centre)):
             if level[i, k] == -math.inf and not none_is_likely:
                 form[i, k] = 0.0

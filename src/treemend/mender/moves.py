@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from treemend.mender.compiled import kernel
-from treemend.mender.evidence import FOREIGN, NOISE, SHIFT
+from treemend.mender.compiled import inner_kernel
+from treemend.mender.evidence import FOREIGN, KEPT, NOISE, SHIFT, SINGLE
 from treemend.mender.swept import Law, Space, State, prefix_forms, prefix_gains, student, sweep, toggle_gains
 
 Floats = NDArray[np.float64]
@@ -15,7 +15,6 @@ Integers = NDArray[np.int64]
 Labels = NDArray[np.int8]
 Booleans = NDArray[np.bool_]
 
-KEPT = -1
 BORDER_MOVES = 12
 # Largest share of a row that a set may cover in the search.
 MOST_OUT = 0.7
@@ -51,40 +50,39 @@ class Rules(NamedTuple):
     followed: int
 
 
-@kernel
-def _begins(labels: Labels, earlier: Integers, kind: int, j: int) -> bool:
-    """Tell whether a cell is of a kind (any kind: -1) and no earlier neighbour is."""
-    if labels[j] < 0 or (kind >= 0 and labels[j] != kind):
-        return False
-    for direction in range(len(earlier)):
-        other = earlier[direction, j]
-        if other >= 0 and labels[other] >= 0 and (kind < 0 or labels[other] == kind):
-            return False
-    return True
-
-
-@kernel
-def count_runs(labels: Labels, earlier: Integers, kind: int) -> tuple[int, int]:
-    """Return how many cells of a kind there are (any kind: -1), and how many of them begin a run."""
+@inner_kernel
+def count_runs(labels: Labels, earlier: Integers, last: int) -> tuple[int, int]:
+    """Return how many cells are out, of a kind up to ``last``, and how many of them begin a run."""
     n, runs = 0, 0
     for j in range(len(labels)):
-        n += labels[j] >= 0 and (kind < 0 or labels[j] == kind)
-        runs += _begins(labels, earlier, kind, j)
+        if 0 <= labels[j] <= last:
+            begins = 1
+            for direction in range(len(earlier)):
+                other = earlier[direction, j]
+                if other >= 0 and 0 <= labels[other] <= last:
+                    begins = 0
+            n, runs = n + 1, runs + begins
     return n, runs
 
 
-@kernel
-def _begins_near(labels: Labels, rules: Rules, j: int) -> int:
-    """Return how many runs of noise begin at cell j or a later neighbour of it."""
-    count = int(_begins(labels, rules.earlier, NOISE, j))
-    for direction in range(len(rules.later)):
-        other = rules.later[direction, j]
-        if other >= 0:
-            count += _begins(labels, rules.earlier, NOISE, other)
-    return count
+@inner_kernel
+def _runs_by_cell(labels: Labels, rules: Rules, j: int) -> int:
+    """Return how many runs of noise there are more with cell j than without it."""
+    more = 0
+    for side in range(-1, len(rules.later)):
+        at = rules.later[side, j] if side >= 0 else j
+        if side >= 0 and (at < 0 or labels[at] != NOISE):
+            continue
+        begins = -1 if side >= 0 else 1
+        for direction in range(len(rules.earlier)):
+            other = rules.earlier[direction, at]
+            if other >= 0 and other != j and labels[other] == NOISE:
+                begins = 0
+        more += begins
+    return more
 
 
-@kernel
+@inner_kernel
 def _noise_beside(labels: Labels, joined: Booleans, lo: int, hi: int) -> int:
     """Return how many of the two runs beside the cells lo to hi are of noise."""
     beside = 0
@@ -95,12 +93,12 @@ def _noise_beside(labels: Labels, joined: Booleans, lo: int, hi: int) -> int:
     return beside
 
 
-@kernel
+@inner_kernel
 def toggle_cells(law: Law, rules: Rules, state: State, u: Floats, labels: Labels, space: Space) -> None:
     """Toggle the best cell while that gains; a set does not become empty again."""
     d = len(u)
     n, runs = count_runs(labels, rules.earlier, NOISE)
-    n_out = count_runs(labels, rules.earlier, -1)[0]
+    n_out = count_runs(labels, rules.earlier, SINGLE)[0]
     only_noise = n == n_out
     for _ in range(rules.steps):
         toggle_gains(state, law, d - n_out, space.gains)
@@ -111,10 +109,7 @@ def toggle_cells(law: Law, rules: Rules, state: State, u: Floats, labels: Labels
             change = -1 if labels[j] == NOISE else 1
             if (change < 0 and only_noise and n == 1) or (change > 0 and n_out + 1 > MOST_OUT * d):
                 continue
-            new_runs = runs - _begins_near(labels, rules, j)
-            labels[j] = KEPT if change < 0 else NOISE
-            new_runs += _begins_near(labels, rules, j)
-            labels[j] = NOISE if change < 0 else KEPT
+            new_runs = runs + change * _runs_by_cell(labels, rules, j)
             value = space.gains[j] + change * u[j]
             value += rules.prior[n + change, new_runs] - rules.prior[n, runs]
             if value > best:
@@ -127,7 +122,7 @@ def toggle_cells(law: Law, rules: Rules, state: State, u: Floats, labels: Labels
         sweep(state, at, space.line)
 
 
-@kernel
+@inner_kernel
 def _cells_along(rules: Rules, labels: Labels, at: int, side: int, most: int, order: Integers) -> int:
     """Fill ``order`` with at most so many cells from ``at`` on in a direction, all like the first; return how many."""
     m = 0
@@ -141,7 +136,7 @@ def _cells_along(rules: Rules, labels: Labels, at: int, side: int, most: int, or
     return m
 
 
-@kernel
+@inner_kernel
 def move_run(law: Law, rules: Rules, state: State, u: Floats, labels: Labels, new_runs_too: bool, space: Space) -> bool:
     """Make the best move of several adjacent cells at once, if one gains; tell whether.
 
@@ -150,7 +145,7 @@ def move_run(law: Law, rules: Rules, state: State, u: Floats, labels: Labels, ne
     """
     d = len(u)
     n, runs = count_runs(labels, rules.earlier, NOISE)
-    n_out = count_runs(labels, rules.earlier, -1)[0]
+    n_out = count_runs(labels, rules.earlier, SINGLE)[0]
     longest = 2 * rules.reach
     best, best_at, best_side, best_m = LEAST_GAIN, d, 0, 0
     for side in (1, -1):
@@ -169,7 +164,7 @@ def move_run(law: Law, rules: Rules, state: State, u: Floats, labels: Labels, ne
                 continue
             m = _cells_along(rules, labels, at, side, longest if at_edge else rules.reach, space.order)
             sign = -1 if back else 1
-            prefix_gains(state, law, d - n_out, m, sign, space)
+            prefix_gains(state, law, d - n_out, m, space)
             slopes = 0.0
             for a in range(m):
                 slopes += sign * u[space.order[a]]
@@ -191,7 +186,7 @@ def move_run(law: Law, rules: Rules, state: State, u: Floats, labels: Labels, ne
     return True
 
 
-@kernel
+@inner_kernel
 def move_foreign_borders(
     law: Law,
     rules: Rules,
@@ -228,7 +223,7 @@ def move_foreign_borders(
                 for a in range(m):
                     space.order[a] = beyond + a * side if sign == 1 else beyond - (a + 1) * side
                 if m > 0:
-                    prefix_gains(state, law, d - hi + lo, m, sign, space)
+                    prefix_gains(state, law, d - hi + lo, m, space)
                 for a in range(m):
                     value = space.gains[a] + alone[hi - lo - 1 + sign * (a + 1)] - alone[hi - lo - 1]
                     if value > best:
@@ -246,7 +241,7 @@ def move_foreign_borders(
             lo -= best_m
 
 
-@kernel
+@inner_kernel
 def best_shift(law: Law, rules: Rules, precision: Floats, r: Floats, q: float, lo: int, hi: int) -> tuple[int, int]:
     """Return the run near lo to hi whose common shift makes the row likeliest under one component."""
     d = len(r)

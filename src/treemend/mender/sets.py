@@ -13,10 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from treemend.mender.compiled import kernel
-from treemend.mender.evidence import FOREIGN, NOISE, SHIFT, SHIFTED, SINGLE, STUCK, WindowEvidence
+from treemend.mender.compiled import inner_kernel, kernel
+from treemend.mender.evidence import FOREIGN, KEPT, NOISE, SHIFT, SHIFTED, SINGLE, STUCK, WindowEvidence
 from treemend.mender.moves import (
-    KEPT,
     MOST_OUT,
     Mixture,
     Rules,
@@ -33,6 +32,7 @@ from treemend.mender.swept import (
     Space,
     State,
     kept_density,
+    largest,
     log_sum,
     new_space,
     prefix_forms,
@@ -79,16 +79,16 @@ class Answers(NamedTuple):
     move: Floats  # n: log odds of a common move of all cells
 
 
-@kernel
+@inner_kernel
 def row_state(mix: Mixture, law: Law, row: Floats, away: Floats, r: Floats, q: Floats, terms: Floats) -> float:
     """Fill deviations, forces, forms and log densities of a row with nothing out; return its log density."""
     n_components, d = away.shape
     for k in range(n_components):
-        for j in range(d):
-            away[k, j] = row[j] - mix.centre[k, j]
-            r[k, j] = 0.0
+        for a in range(d):
+            r[k, a] = 0.0
         for b in range(d):
-            part = away[k, b]
+            part = row[b] - mix.centre[k, b]
+            away[k, b] = part
             for a in range(d):
                 r[k, a] += mix.precision[k, b, a] * part
         q[k] = 0.0
@@ -98,7 +98,7 @@ def row_state(mix: Mixture, law: Law, row: Floats, away: Floats, r: Floats, q: F
     return log_sum(terms)
 
 
-@kernel
+@inner_kernel
 def kept_terms(
     mix: Mixture, law: Law, r: Floats, q: Floats, m: int, space: Space, terms: Floats, forms: Floats
 ) -> None:
@@ -113,7 +113,7 @@ def kept_terms(
         terms[k] = student(mix.log_weight[k] + law.constants[d - m] + mix.log_det[k] - half, d - m, forms[k], law.tail)
 
 
-@kernel
+@inner_kernel
 def _alone_terms(mix: Mixture, law: Law, away: Floats, m: int, space: Space, terms: Floats) -> None:
     """Fill each component's log density of the cells ``space.order[:m]`` by themselves."""
     for k in range(len(terms)):
@@ -122,18 +122,18 @@ def _alone_terms(mix: Mixture, law: Law, away: Floats, m: int, space: Space, ter
         terms[k] = student(level, m, space.forms[0, m - 1], law.tail)
 
 
-@kernel
-def _list_cells(labels: Labels, kind: int, order: Integers) -> int:
-    """Fill ``order`` with the cells of a kind (any: -1); return how many."""
+@inner_kernel
+def _list_cells(labels: Labels, first: int, order: Integers) -> int:
+    """Fill ``order`` with the cells that are out, of a kind from ``first`` on; return how many."""
     m = 0
     for j in range(len(labels)):
-        if labels[j] >= 0 and (kind < 0 or labels[j] == kind):
+        if labels[j] >= first:
             order[m] = j
             m += 1
     return m
 
 
-@kernel
+@inner_kernel
 def _move_gain(mix: Mixture, law: Law, r: Floats, q: Floats, whole: float, terms: Floats) -> float:
     """Return how much likelier a row is with all its cells moved by one common amount, after the price of that."""
     n_components, d = r.shape
@@ -156,7 +156,7 @@ def _move_gain(mix: Mixture, law: Law, r: Floats, q: Floats, whole: float, terms
     return log_sum(terms) - whole - MOVE_PRICE
 
 
-@kernel
+@inner_kernel
 def _begin(
     mix: Mixture, k: int, r: Floats, q: Floats, away: Floats, labels: Labels, state: State, space: Space
 ) -> None:
@@ -177,7 +177,7 @@ def _begin(
             sweep(state, j, space.line)
 
 
-@kernel
+@inner_kernel
 def _shift_gain(
     mix: Mixture, law: Law, k: int, r: Floats, q: Floats, away: Floats, labels: Labels, state: State, space: Space
 ) -> float:
@@ -199,11 +199,11 @@ def _shift_gain(
     growth = 1.0 + SHIFT * SHIFT * information
     level = law.constants[n] + state.totals[LOG_DET] - 0.5 * math.log(growth)
     shifted = student(level, n, state.totals[FORM] - SHIFT * SHIFT * force**2 / growth, law.tail)
-    prefix_gains(state, law, n, m, 1, space)
+    prefix_gains(state, law, n, m, space)
     return float(shifted - kept_density(state, law, n) - space.gains[m - 1])
 
 
-@kernel
+@inner_kernel
 def _search(
     mix: Mixture,
     law: Law,
@@ -221,7 +221,7 @@ def _search(
 ) -> None:
     """Improve the set ``labels`` of one row under component k; a foreign run comes from component ``donor``."""
     d = len(u)
-    m = _list_cells(labels, -1, space.order)
+    m = _list_cells(labels, NOISE, space.order)
     lo, hi = d, d
     if m > 0:
         lo, hi = space.order[0], space.order[m - 1] + 1
@@ -243,7 +243,7 @@ def _search(
             break
 
 
-@kernel
+@inner_kernel
 def _keep_best(
     mix: Mixture,
     law: Law,
@@ -262,7 +262,7 @@ def _keep_best(
     i: int,
 ) -> None:
     """Let a set be the answer of row i if its log odds under the whole density are the largest so far."""
-    n, runs = count_runs(labels, rules.earlier, -1)
+    n, runs = count_runs(labels, rules.earlier, SINGLE)
     if n == 0 or (n > MOST_OUT * len(u) and kind != STUCK):
         return
     terms, forms = np.empty(len(q)), np.empty(len(q))
@@ -272,22 +272,22 @@ def _keep_best(
         evidence += log_sum(terms)
     if kind == SHIFTED:
         evidence += _shift_gain(mix, law, k, r, q, away, labels, state, space)
-    kept_terms(mix, law, r, q, _list_cells(labels, -1, space.order), space, terms, forms)
+    kept_terms(mix, law, r, q, _list_cells(labels, NOISE, space.order), space, terms, forms)
     evidence += log_sum(terms)
     for j in range(len(u)):
         if labels[j] == NOISE:
             evidence += u[j]
-    margin = CLOSE if n > count_runs(answers.labels[i], rules.earlier, -1)[0] else 0.0
+    margin = CLOSE if n > count_runs(answers.labels[i], rules.earlier, SINGLE)[0] else 0.0
     if evidence + rules.prior[n, runs] > answers.odds[i] + margin:
         answers.odds[i], answers.evidence[i] = evidence + rules.prior[n, runs], evidence
-        answers.rest[i] = forms[terms.argmax()]
+        answers.rest[i] = forms[largest(terms)]
         for j in range(len(u)):
             answers.labels[i, j] = labels[j]
 
 
 @kernel
-def rest_forms(mix: Mixture, law: Law, rows: Floats, out: Booleans, found: Floats) -> None:
-    """Fill the quadratic form of each row without the cells ``out``, under the component that is likeliest for it."""
+def rest_forms(mix: Mixture, law: Law, rows: Floats, labels: Labels, found: Floats) -> None:
+    """Fill the quadratic form of each row without the labelled cells, under the component that is likeliest for it."""
     n, d = rows.shape
     n_components = len(mix.log_weight)
     space = new_space(d)
@@ -295,16 +295,11 @@ def rest_forms(mix: Mixture, law: Law, rows: Floats, out: Booleans, found: Float
     terms, forms = np.empty(n_components), np.empty(n_components)
     for i in range(n):
         row_state(mix, law, rows[i], away, r, q, terms)
-        m = 0
-        for j in range(d):
-            if out[i, j]:
-                space.order[m] = j
-                m += 1
-        kept_terms(mix, law, r, q, m, space, terms, forms)
-        found[i] = forms[terms.argmax()]
+        kept_terms(mix, law, r, q, _list_cells(labels[i], NOISE, space.order), space, terms, forms)
+        found[i] = forms[largest(terms)]
 
 
-@kernel
+@inner_kernel
 def _mark(starts: Starts, window: int, label: int, labels: Labels) -> int:
     """Label the cells of a window, and no others; return how many."""
     for j in range(len(labels)):
@@ -327,8 +322,7 @@ def find_rows(
     space = new_space(d)
     away, r, q = np.empty((n_components, d)), np.empty((n_components, d)), np.empty(n_components)
     state = State(np.empty((d, d)), np.empty(d), np.empty(2), np.empty(d, np.bool_))
-    terms, alone, forms = np.empty(n_components), np.empty(n_components), np.empty(n_components)
-    labels = np.empty(d, np.int8)
+    terms, forms, labels = np.empty(n_components), np.empty(n_components), np.empty(d, np.int8)
     for i in range(n):
         u = slopes[i]
         whole = row_state(mix, law, rows[i], away, r, q, terms)
@@ -337,39 +331,16 @@ def find_rows(
         for j in range(d):
             answers.labels[i, j] = KEPT
         explained = False
-        for kind in (SINGLE, NOISE, CORE):
-            if explained or not starts.tried[kind if kind < CORE else NOISE]:
+        for kind in (SINGLE, NOISE, CORE, STUCK, FOREIGN, SHIFTED):
+            by_component = not FOREIGN <= kind <= STUCK
+            if not starts.tried[kind if kind < CORE else NOISE] or (by_component and explained):
                 continue
-            odds = starts.best.core_odds[i] if kind == CORE else starts.best.noise_odds[i]
-            for k in range(n_components):
-                terms[k] = odds[k]
-            least = terms.max() - FAR_BEHIND
-            for _ in range(min(rules.followed, n_components)):
-                k = int(terms.argmax())
-                if terms[k] < least:
-                    break
-                terms[k] = -np.inf
-                if kind == CORE:
-                    _mark(starts, starts.best.core[i, k], kind, labels)
-                    for j in range(d):
-                        labels[j] = KEPT if labels[j] >= 0 else NOISE
-                elif kind == NOISE:
-                    _mark(starts, starts.best.noise[i, k], kind, labels)
-                else:
-                    for j in range(d):
-                        labels[j] = KEPT
-                _search(mix, law, rules, state, r, q, away, k, k, u, kind, space, labels)
-                _keep_best(mix, law, rules, r, q, away, u, whole, kind, k, labels, state, space, answers, i)
-                n_out, runs = count_runs(answers.labels[i], rules.earlier, -1)
-                # One run that leaves a typical rest: no other start is followed.
-                explained = runs == 1 and answers.rest[i] <= rules.typical[d - n_out]
-                if explained:
-                    break
-        for kind in (STUCK, FOREIGN, SHIFTED):
-            if not starts.tried[kind]:
-                continue
-            donor = 0
-            if kind == STUCK:
+            followed, donor = 1, 0
+            if by_component:
+                followed = rules.followed
+                for k in range(n_components):
+                    terms[k] = starts.best.core_odds[i, k] if kind == CORE else starts.best.noise_odds[i, k]
+            elif kind == STUCK:
                 for j in range(d):
                     labels[j] = STUCK if starts.stuck[i, j] else KEPT
             else:
@@ -379,9 +350,24 @@ def find_rows(
                     continue
                 for a in range(m):
                     space.order[a] = starts.order[starts.first[starts.best.window[i, kind]] + a]
-                _alone_terms(mix, law, away, m, space, alone)
-                donor = int(alone.argmax())
-            kept_terms(mix, law, r, q, _list_cells(labels, -1, space.order), space, terms, forms)
-            k = int(terms.argmax())
-            _search(mix, law, rules, state, r, q, away, k, donor, u, kind, space, labels)
-            _keep_best(mix, law, rules, r, q, away, u, whole, kind, k, labels, state, space, answers, i)
+                _alone_terms(mix, law, away, m, space, terms)
+                donor = largest(terms)
+            if not by_component:
+                kept_terms(mix, law, r, q, _list_cells(labels, NOISE, space.order), space, terms, forms)
+            least = terms[largest(terms)] - FAR_BEHIND
+            for _ in range(min(followed, n_components)):
+                k = largest(terms)
+                if terms[k] < least:
+                    break
+                terms[k] = -np.inf
+                if by_component:
+                    _mark(starts, starts.best.core[i, k] if kind == CORE else starts.best.noise[i, k], NOISE, labels)
+                    for j in range(d):
+                        labels[j] = KEPT if kind == SINGLE or (kind == CORE) == (labels[j] == NOISE) else NOISE
+                _search(mix, law, rules, state, r, q, away, k, donor, u, kind, space, labels)
+                _keep_best(mix, law, rules, r, q, away, u, whole, kind, k, labels, state, space, answers, i)
+                n_out, runs = count_runs(answers.labels[i], rules.earlier, SINGLE)
+                # One run that leaves a typical rest: no other start is followed.
+                explained = runs == 1 and answers.rest[i] <= rules.typical[d - n_out]
+                if explained:
+                    break

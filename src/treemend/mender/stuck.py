@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from treemend.mender.compiled import kernel
+from treemend.mender.compiled import inner_kernel, kernel
 from treemend.mender.evidence import Scan
 from treemend.mender.moves import Mixture
 from treemend.mender.sets import row_state
@@ -150,7 +150,7 @@ def stuck_evidence(
     return evidence, mask
 
 
-@kernel
+@inner_kernel
 def _regions_of_equals(laid: Floats, earlier: Integers, later: Integers, tolerance: float, region: Integers) -> int:
     """Give numbers to the connected regions of equal cells; return how many."""
     d = len(laid)
@@ -177,7 +177,7 @@ def _regions_of_equals(laid: Floats, earlier: Integers, later: Integers, toleran
     return count
 
 
-@kernel
+@inner_kernel
 def _log_shares(
     laid: Floats,
     cells: Integers,

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from treemend.mender.compiled import kernel
+from treemend.mender.compiled import inner_kernel
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -49,47 +49,54 @@ class Law(NamedTuple):
     tail: float
 
 
-@kernel
+@inner_kernel
 def new_space(d: int) -> Space:
     """Return memory for rows of d cells."""
     return Space(np.empty(d, np.int64), np.empty((d, d)), np.empty((2, d)), np.empty(d), np.empty(d))
 
 
-@kernel
+@inner_kernel
+def largest(terms: Floats) -> int:
+    """Return where the largest number is, the first of several."""
+    best = 0
+    for k in range(1, len(terms)):
+        if terms[k] > terms[best]:
+            best = k
+    return best
+
+
+@inner_kernel
 def log_sum(terms: Floats) -> float:
     """Return the log of the sum of exponentials."""
-    top = terms[0]
+    top, total = terms[0], 0.0
     for k in range(1, len(terms)):
         top = max(top, terms[k])
-    total = 0.0
     for k in range(len(terms)):
         if terms[k] > top - 40.0:
             total += math.exp(terms[k] - top)
     return float(top + math.log(total))
 
 
-@kernel
+@inner_kernel
 def student(level: float, n: int, q: float, tail: float) -> float:
     """Return the log density of n cells whose quadratic form is q; ``level`` is what does not depend on q."""
     return level - 0.5 * (tail + n) * math.log1p(max(q, 0.0) / tail)
 
 
-@kernel
+@inner_kernel
 def kept_density(state: State, law: Law, n: int) -> float:
     """Return the log density of the n kept cells, without the component's weight."""
     return student(law.constants[n] + state.totals[LOG_DET], n, state.totals[FORM], law.tail)
 
 
-@kernel
+@inner_kernel
 def sweep(state: State, j: int, line: Floats) -> None:
     """Take cell j out, or put it back if it is out."""
     sign = -1.0 if state.out[j] else 1.0
     w, r = state.W, state.r
     d = len(r)
-    for a in range(j):
-        line[a] = w[j, a]
-    for a in range(j, d):
-        line[a] = w[a, j]
+    for a in range(d):
+        line[a] = w[j, a] if a < j else w[a, j]
     pivot = line[j]
     force = r[j] / pivot
     state.totals[FORM] -= r[j] * force
@@ -98,18 +105,15 @@ def sweep(state: State, j: int, line: Floats) -> None:
         r[a] -= line[a] * force
     for a in range(d):
         part = line[a] / pivot
-        for b in range(a + 1):
+        for b in range(a + 1 if a != j else 0):
             w[a, b] -= part * line[b]
-    for a in range(j):
-        w[j, a] = sign * line[a] / pivot
-    for a in range(j + 1, d):
-        w[a, j] = sign * line[a] / pivot
+        w[max(a, j), min(a, j)] = sign * part
     w[j, j] = -1.0 / pivot
     r[j] = sign * force
     state.out[j] = not state.out[j]
 
 
-@kernel
+@inner_kernel
 def toggle_gains(state: State, law: Law, n: int, gains: Floats) -> None:
     """Fill ``gains`` with the change of the log density of the n kept cells by toggling each cell."""
     before = kept_density(state, law, n)
@@ -121,7 +125,7 @@ def toggle_gains(state: State, law: Law, n: int, gains: Floats) -> None:
         gains[j] = student(at, m, q - state.r[j] * state.r[j] / w, law.tail) - before
 
 
-@kernel
+@inner_kernel
 def prefix_forms(
     matrix: Floats, sign: float, vector: Floats, order: Integers, m: int, upper: Floats, out: Floats
 ) -> None:
@@ -131,45 +135,34 @@ def prefix_forms(
     """
     values = out[0]
     half = 0.0
-    for i in range(m):
-        a = order[i]
+    # One column of the factor after the other; the last pass solves for the vector.
+    for i in range(m + 1):
+        a = order[min(i, m - 1)]
         for j in range(i):
             b = order[j]
-            values[j] = sign * (matrix[a, b] if a >= b else matrix[b, a])
-        _solve_along(upper, i, values)
-        left = sign * matrix[a, a]
-        for j in range(i):
-            left -= values[j] * values[j]
-            upper[j, i] = values[j]
-        left = max(left, 1e-14)
-        upper[i, i] = math.sqrt(left)
-        half += 0.5 * math.log(left)
-        out[1, i] = half
-    for i in range(m):
-        values[i] = vector[order[i]]
-    _solve_along(upper, m, values)
-    total = 0.0
-    for i in range(m):
-        total += values[i] * values[i]
-        values[i] = total
+            values[j] = sign * matrix[max(a, b), min(a, b)] if i < m else vector[b]
+        total = -sign * matrix[a, a] if i < m else 0.0
+        for k in range(i):
+            y = values[k] / upper[k, k]
+            for j in range(k + 1, i):
+                values[j] -= y * upper[k, j]
+            total += y * y
+            values[k] = total
+            upper[k, min(i, m - 1)] = y
+        if i < m:
+            left = max(-total, 1e-14)
+            upper[i, i] = math.sqrt(left)
+            half += 0.5 * math.log(left)
+            out[1, i] = half
 
 
-@kernel
-def _solve_along(upper: Floats, n: int, values: Floats) -> None:
-    """Solve the transposed upper triangle against ``values[:n]`` in place."""
-    for k in range(n):
-        y = values[k] / upper[k, k]
-        values[k] = y
-        for j in range(k + 1, n):
-            values[j] -= y * upper[k, j]
-
-
-@kernel
-def prefix_gains(state: State, law: Law, n: int, m: int, sign: int, space: Space) -> None:
+@inner_kernel
+def prefix_gains(state: State, law: Law, n: int, m: int, space: Space) -> None:
     """Fill ``space.gains[:m]``: change of the log density of the n kept cells by toggling prefixes of ``space.order``.
 
-    All of these cells are kept (sign 1) or all of them are out (sign -1).
+    All of these cells are kept, or all of them are out.
     """
+    sign = -1 if state.out[space.order[0]] else 1
     prefix_forms(state.W, float(sign), state.r, space.order, m, space.upper, space.forms)
     before = kept_density(state, law, n)
     for a in range(m):
