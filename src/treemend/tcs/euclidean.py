@@ -20,7 +20,7 @@ __all__ = ["FASTMATH", "PADDING", "EuclideanScan"]
 MINIMA_TOGETHER = 300_000
 """Rows are scanned before their minima are read up to this many minima, which stay in a cache (benchmarks/speed)."""
 
-BY_NODE, AT_ONCE = 20.0, 4.0
+BY_NODE, AT_ONCE = 5.0, 16.0
 """What a block costs at one node, beside its columns, in columns, and at all nodes, in columns of the root: decides
 when nodes are searched one by one (benchmarks/speed)."""
 
@@ -103,36 +103,18 @@ class EuclideanScan:
         The counting ends where K are up to ``inner``. Some blocks are searched at all nodes at once, as long as that is
         cheaper than the nodes in doubt one by one.
         """
-        missing, width = np.isnan(rows), self.tree.stop - self.tree.start
+        missing = np.isnan(rows)
         observed, centred = self._in_fours(~missing), self._in_fours(np.where(missing, 0, rows - self.centre))
-        sure, possible = np.zeros((2, *inner.shape), dtype=np.int64)
-
-        def count_by_node(at: NDArray[np.intp], searched: int) -> None:
-            found, limits = (sure[at], possible[at]), (inner[at], outer[at])
-            count_at_nodes(self.blocks, centred[at], observed[at], self.nodes[:2], limits, searched, n_neighbors, found)
-            sure[at], possible[at] = found
-
-        complete = ~missing.any(axis=1)
-        count_by_node(np.flatnonzero(~complete), 0)
-        many, searched = np.flatnonzero(complete), 0
-        while len(many) > 0:
-            size = max(1, len(self.blocks) // 16, searched // 2)
-            for part, minima, _ in self._minima(centred[many], self.blocks[searched : searched + size]):
-                at = many[part]
-                sure[at] += count_cells(minima[: len(at)], inner[at])
-            searched += size
-            by_node = (sure[many] < n_neighbors) @ (width + BY_NODE) < AT_ONCE * width[0]
-            by_node |= searched >= len(self.blocks)
-            count_by_node(many[by_node], min(searched, len(self.blocks)))
-            many = many[~by_node]
-        return sure, possible
+        counts, limits = np.zeros((2, *inner.shape), dtype=np.int64), np.stack([inner, outer])
+        searched, complete = np.zeros(len(rows), dtype=np.int64), np.flatnonzero(~missing.any(axis=1))
+        together = self._in_quartets(centred[complete])
+        count_at_all(self.blocks, together, complete, self.nodes, self.order, limits, n_neighbors, counts, searched)
+        count_at_nodes(self.blocks, centred, observed, self.nodes[:2], limits, n_neighbors, counts, searched)
+        return counts[0], counts[1]
 
     def _minima(self, centred: F32, blocks: F32) -> Iterator[tuple[slice, F32, F32]]:
         """Yield some rows at a time with the two smallest estimates of the blocks' cells."""
-        n_rows, n_fours = len(centred), self.blocks.shape[1]
-        padded = np.zeros((-(-n_rows // 4), 4, n_fours, 4), dtype=np.float32)
-        padded.reshape(-1, 4 * n_fours)[:n_rows] = centred
-        together = np.ascontiguousarray(padded.transpose(0, 2, 1, 3)).reshape(-1, n_fours, 16)
+        n_rows, together = len(centred), self._in_quartets(centred)
         sums = np.zeros((int(self.nodes[2].max()) + 1, 4 * LANES), dtype=np.float32)
         minima_of_four = 4 * len(blocks) * len(self.tree.start) * CELLS
         quartets = max(1, min(MINIMA_TOGETHER // minima_of_four, len(together)))
@@ -143,52 +125,64 @@ class EuclideanScan:
             smallest_in_cells(blocks, some, self.nodes, self.order, sums, minima, seconds)
             yield slice(4 * first, min(4 * (first + quartets), n_rows)), minima, seconds
 
+    def _in_quartets(self, centred: F32) -> F32:
+        """Return for each four rows and four columns the values of the first row, of the second, and so on."""
+        n_rows, n_fours = len(centred), self.blocks.shape[1]
+        padded = np.zeros((-(-n_rows // 4), 4, n_fours, 4), dtype=np.float32)
+        padded.reshape(-1, 4 * n_fours)[:n_rows] = centred
+        return np.ascontiguousarray(padded.transpose(0, 2, 1, 3)).reshape(-1, n_fours, 16)
+
     def _in_fours(self, rows: NDArray[Any], dtype: type = np.float32) -> NDArray[Any]:
         padded = np.zeros((len(rows), 4 * self.blocks.shape[1]), dtype=dtype)
         padded[:, self.place] = rows
         return padded
 
 
+@njit(forceinline=True, fastmath=FASTMATH)
+def _sum_quartet(block: F32, row: F32, node: int, nodes: tuple[I64, I64, I64, I64], sums: F32) -> None:
+    """Write the sums of squares of four rows at a node to its slot of ``sums``; those below it are there."""
+    begin, end, slot, left = nodes
+    # As a number that the compiler does not know: loops of unknown length it vectorises, short ones it unrolls.
+    lanes = sums.shape[1] // 4
+    s = slot[node]
+    first = begin[node]
+    if left[node] >= 0:
+        first = end[node]
+        below = slot[left[node]]
+        for i in range(4 * lanes):
+            sums[s, i] = sums[below, i] + sums[below + 1, i]
+    for u in range(first, end[node]):
+        a0, a1, a2, a3 = row[u, 0], row[u, 1], row[u, 2], row[u, 3]
+        b0, b1, b2, b3 = row[u, 4], row[u, 5], row[u, 6], row[u, 7]
+        c0, c1, c2, c3 = row[u, 8], row[u, 9], row[u, 10], row[u, 11]
+        d0, d1, d2, d3 = row[u, 12], row[u, 13], row[u, 14], row[u, 15]
+        before = np.float32(u > first)
+        for i in range(lanes):
+            r0 = block[u, i]
+            r1 = block[u, LANES + i]
+            r2 = block[u, 2 * LANES + i]
+            r3 = block[u, 3 * LANES + i]
+            a = (r0 - a0) ** 2 + (r1 - a1) ** 2 + (r2 - a2) ** 2 + (r3 - a3) ** 2
+            b = (r0 - b0) ** 2 + (r1 - b1) ** 2 + (r2 - b2) ** 2 + (r3 - b3) ** 2
+            c = (r0 - c0) ** 2 + (r1 - c1) ** 2 + (r2 - c2) ** 2 + (r3 - c3) ** 2
+            d = (r0 - d0) ** 2 + (r1 - d1) ** 2 + (r2 - d2) ** 2 + (r3 - d3) ** 2
+            sums[s, i] = before * sums[s, i] + a
+            sums[s, LANES + i] = before * sums[s, LANES + i] + b
+            sums[s, 2 * LANES + i] = before * sums[s, 2 * LANES + i] + c
+            sums[s, 3 * LANES + i] = before * sums[s, 3 * LANES + i] + d
+
+
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
 def smallest_in_cells(
     blocks: F32, rows: F32, nodes: tuple[I64, I64, I64, I64], order: I64, sums: F32, minima: F32, seconds: F32
 ) -> None:
-    """Write the two smallest estimates of cells to ``minima`` and ``seconds``, rows x blocks x nodes x CELLS.
-
-    ``rows`` holds for each four rows and four columns the values of the first row, of the second, and so on.
-    """
-    begin, end, slot, left = nodes
-    # As numbers that the compiler does not know: loops of unknown length it vectorises, short ones it unrolls.
-    lanes, n_cells = sums.shape[1] // 4, minima.shape[3]
+    """Write the two smallest estimates of cells to ``minima`` and ``seconds``, rows x blocks x nodes x CELLS."""
+    n_cells = minima.shape[3]
     for step in range(len(rows) * len(blocks)):
         quartet, block = step // len(blocks), step % len(blocks)
         for node in order:
-            s = slot[node]
-            first = begin[node]
-            if left[node] >= 0:
-                first = end[node]
-                below = slot[left[node]]
-                for i in range(4 * lanes):
-                    sums[s, i] = sums[below, i] + sums[below + 1, i]
-            for u in range(first, end[node]):
-                a0, a1, a2, a3 = rows[quartet, u, 0], rows[quartet, u, 1], rows[quartet, u, 2], rows[quartet, u, 3]
-                b0, b1, b2, b3 = rows[quartet, u, 4], rows[quartet, u, 5], rows[quartet, u, 6], rows[quartet, u, 7]
-                c0, c1, c2, c3 = rows[quartet, u, 8], rows[quartet, u, 9], rows[quartet, u, 10], rows[quartet, u, 11]
-                d0, d1, d2, d3 = rows[quartet, u, 12], rows[quartet, u, 13], rows[quartet, u, 14], rows[quartet, u, 15]
-                before = np.float32(u > first)
-                for i in range(lanes):
-                    r0 = blocks[block, u, i]
-                    r1 = blocks[block, u, LANES + i]
-                    r2 = blocks[block, u, 2 * LANES + i]
-                    r3 = blocks[block, u, 3 * LANES + i]
-                    a = (r0 - a0) ** 2 + (r1 - a1) ** 2 + (r2 - a2) ** 2 + (r3 - a3) ** 2
-                    b = (r0 - b0) ** 2 + (r1 - b1) ** 2 + (r2 - b2) ** 2 + (r3 - b3) ** 2
-                    c = (r0 - c0) ** 2 + (r1 - c1) ** 2 + (r2 - c2) ** 2 + (r3 - c3) ** 2
-                    d = (r0 - d0) ** 2 + (r1 - d1) ** 2 + (r2 - d2) ** 2 + (r3 - d3) ** 2
-                    sums[s, i] = before * sums[s, i] + a
-                    sums[s, LANES + i] = before * sums[s, LANES + i] + b
-                    sums[s, 2 * LANES + i] = before * sums[s, 2 * LANES + i] + c
-                    sums[s, 3 * LANES + i] = before * sums[s, 3 * LANES + i] + d
+            _sum_quartet(blocks[block], rows[quartet], node, nodes, sums)
+            s = nodes[2][node]
             for r in range(4):
                 j = r * LANES
                 for i in range(n_cells):
@@ -209,19 +203,49 @@ def smallest_in_cells(
                     seconds[4 * quartet + r, block, node, i] = min(high, max(low, x))
 
 
-@njit(cache=True, nogil=True)
-def count_cells(minima: F32, limits: F32) -> I64:
-    """Count the cells whose smallest estimate is within the limits, rows x nodes."""
-    _, n_blocks, n_nodes, n_lanes = minima.shape
-    counts = np.empty(limits.shape, dtype=np.int64)
-    for r in range(len(limits)):
-        for node in range(n_nodes):
-            limit, count = limits[r, node], 0
-            for block in range(n_blocks):
-                for lane in range(n_lanes):
-                    count += minima[r, block, node, lane] <= limit
-            counts[r, node] = count
-    return counts
+@njit(forceinline=True, fastmath=FASTMATH)
+def _count(sums: F32, limits: F32, counts: I64) -> None:
+    """Add how many sums are up to each of two limits."""
+    low, high = limits[0], limits[1]
+    n_low = n_high = np.float32(0)
+    for i in range(len(sums)):
+        n_low += np.float32(sums[i] <= low)
+        n_high += np.float32(sums[i] <= high)
+    counts[0] += np.int64(n_low)
+    counts[1] += np.int64(n_high)
+
+
+@njit(cache=True, nogil=True, fastmath=FASTMATH)
+def count_at_all(
+    blocks: F32,
+    rows: F32,
+    numbers: I64,
+    nodes: tuple[I64, I64, I64, I64],
+    order: I64,
+    limits: F32,
+    n_neighbors: int,
+    counts: I64,
+    searched: I64,
+) -> None:
+    """Count estimates up to two limits at all nodes, in as many blocks as ``searched`` says then.
+
+    Four rows go through the blocks together, until it is cheaper to look at the nodes in doubt one by one.
+    """
+    sums = np.zeros((nodes[2].max() + 1, 4 * LANES), dtype=np.float32)
+    width = nodes[1] - nodes[0]
+    for quartet in range(len(rows)):
+        some, in_doubt = numbers[4 * quartet : 4 * quartet + 4], np.inf
+        while in_doubt > AT_ONCE * width[0] and searched[some[0]] < len(blocks):
+            in_doubt, block = 0.0, searched[some[0]]
+            for node in order:
+                _sum_quartet(blocks[block], rows[quartet], node, nodes, sums)
+                for i, r in enumerate(some):
+                    if counts[0, r, node] < n_neighbors:
+                        _count(
+                            sums[nodes[2][node], i * LANES : (i + 1) * LANES], limits[:, r, node], counts[:, r, node]
+                        )
+                        in_doubt += (counts[0, r, node] < n_neighbors) * (width[node] + BY_NODE)
+            searched[some] += 1
 
 
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
@@ -248,30 +272,18 @@ def count_at_nodes(
     rows: F32,
     weights: F32,
     nodes: tuple[I64, I64],
-    limits: tuple[F32, F32],
-    searched: int,
+    limits: F32,
     n_neighbors: int,
-    counts: tuple[I64, I64],
+    counts: I64,
+    searched: I64,
 ) -> None:
-    """Count estimates up to two limits until K are up to the first, one node after the other.
-
-    The first count says before how many there are at least in the first ``searched`` blocks, which come last here.
-    """
-    (begin, end), (inner, outer), (sure, possible) = nodes, limits, counts
-    n_blocks = len(blocks)
+    """Count estimates up to two limits until K are up to the first, one node after the other, in the other blocks."""
+    begin, end = nodes
     sums = np.empty((1, LANES), dtype=np.float32)
-    lanes = sums.shape[1]
     for r in range(len(rows)):
         for node in range(len(begin)):
-            before, low, high = sure[r, node], inner[r, node], outer[r, node]
-            n_sure, n_possible, step = before, 0, 0
-            while n_sure < n_neighbors and step < n_blocks:
-                if step == n_blocks - searched:
-                    n_sure -= before
-                block = (searched + step) % n_blocks
+            block = searched[r]
+            while counts[0, r, node] < n_neighbors and block < len(blocks):
                 sum_squares(blocks[block : block + 1], rows[r], weights[r], begin[node], end[node], sums)
-                for i in range(lanes):
-                    n_sure += sums[0, i] <= low
-                    n_possible += sums[0, i] <= high
-                step += 1
-            sure[r, node], possible[r, node] = n_sure, n_possible
+                _count(sums[0], limits[:, r, node], counts[:, r, node])
+                block += 1

@@ -100,13 +100,7 @@ class NodeIndex:
 
         def task(part: slice) -> None:
             some, stretch = scaled[part], self._stretch(scaled[part])
-            errors, limit = self._errors(some), within / stretch
-            with np.errstate(over="ignore"):
-                sure = (limit - errors) ** 2 / (1 + self._relative) ** 2 * (1 - MARGIN)
-                possible = (limit + errors) ** 2 / (1 - self._relative) ** 2 * (1 + MARGIN)
-            exact = _largest_squares(within, stretch)
-            inner = _rounded_down(np.where(errors == 0, exact, np.where(limit > errors, sure, -1)))
-            outer = _rounded_down(np.where(errors == 0, exact, np.where(limit >= 0, possible, -1)))
+            inner, outer = _squared_limits(within, stretch, self._relative, self._errors(some))
             n_sure, n_possible = self.scan.count_within(some, n_neighbors, inner, outer)
             labels[part] = found = n_sure < n_neighbors
             r, nodes = np.nonzero(found & (n_possible >= n_neighbors))
@@ -150,16 +144,7 @@ class NodeIndex:
 
         0 where all values are such multiples of a power of two that float32 arithmetic is exact.
         """
-        width = self.tree.stop - self.tree.start
-        centred = np.where(np.isnan(scaled), 0, scaled - self.centre)
-        norms = np.sqrt(_node_sums(centred**2, *_nodes(self.tree)))
-        errors: F64 = 1.01 * _ROUNDING * (norms + self.spread) + _UNDERFLOW * np.sqrt(width)
-        if self.grid > 0:
-            largest = np.abs(self.spread[0] / self.grid)
-            units = centred / self.grid
-            off_grid = (units != np.rint(units)) | (np.abs(units) > largest)
-            exact = _node_sums(off_grid.astype(np.float64), *_nodes(self.tree)) == 0
-            errors[exact & (width * (2 * largest) ** 2 <= 1 / _ROUNDING)] = 0
+        errors: F64 = _absolute_errors(scaled, self.centre, self.spread, self.grid, *_nodes(self.tree))
         return errors
 
     def _stretch(self, rows: F64) -> F64:
@@ -200,6 +185,67 @@ def _node_sums(values: F64, start: I64, stop: I64, left: I64, right: I64) -> F64
     return sums
 
 
+@njit(cache=True, nogil=True)
+def _absolute_errors(
+    rows: F64, centre: F64, spread: F64, grid: float, start: I64, stop: I64, left: I64, right: I64
+) -> F64:
+    errors, squares, off_grid = np.empty((len(rows), len(start))), np.zeros(len(start)), np.zeros(len(start))
+    largest = abs(spread[0] / grid) if grid > 0 else 0.0
+    for r in range(len(rows)):
+        for node in range(len(start) - 1, -1, -1):
+            width = stop[node] - start[node]
+            if left[node] >= 0:
+                squares[node] = squares[left[node]] + squares[right[node]]
+                off_grid[node] = off_grid[left[node]] + off_grid[right[node]]
+            else:
+                squares[node] = off_grid[node] = 0
+                for column in range(start[node], stop[node]):
+                    value = rows[r, column] - centre[column]
+                    if not math.isnan(value):
+                        squares[node] += value * value
+                        if grid > 0:
+                            off_grid[node] += value % grid != 0 or abs(value / grid) > largest
+            errors[r, node] = 1.01 * _ROUNDING * (math.sqrt(squares[node]) + spread[node])
+            errors[r, node] += _UNDERFLOW * math.sqrt(width)
+            if grid > 0 and off_grid[node] == 0 and width * (2 * largest) ** 2 <= 1 / _ROUNDING:
+                errors[r, node] = 0
+    return errors
+
+
+@njit(cache=True, nogil=True)
+def _squared_limits(limits: F64, stretch: F64, relative: F64, errors: F64) -> tuple[F32, F32]:
+    """Return up to which estimates distances are surely within the limits, and up to which they may be, rows x nodes.
+
+    -1 where none is. Rounded down to float32: a float32 is below the one number exactly if it is below the other.
+    """
+    inner, outer = np.empty(errors.shape, dtype=np.float32), np.empty(errors.shape, dtype=np.float32)
+    for r in range(len(errors)):
+        for node in range(len(limits)):
+            factor, error = stretch[min(r, len(stretch) - 1), node], errors[r, node]
+            limit = limits[node] / factor
+            sure = possible = -1.0
+            if limit >= 0 and error == 0:
+                # The largest number whose root, stretched, does not exceed the limit.
+                sure = limit**2
+                for _ in range(4):
+                    above = np.nextafter(sure, np.inf)
+                    sure = above if math.sqrt(above) * factor <= limits[node] else sure
+                    sure = np.nextafter(sure, -np.inf) if math.sqrt(sure) * factor > limits[node] else sure
+                possible = sure
+            elif limit >= 0:
+                possible = ((limit + error) / (1 - relative[node])) ** 2 * (1 + MARGIN)
+                if limit > error:
+                    sure = ((limit - error) / (1 + relative[node])) ** 2 * (1 - MARGIN)
+            inner[r, node], outer[r, node] = _rounded_down(sure), _rounded_down(possible)
+    return inner, outer
+
+
+@njit(cache=True, nogil=True)
+def _rounded_down(value: float) -> np.float32:
+    rounded = np.float32(value)
+    return np.nextafter(rounded, np.float32(-np.inf)) if rounded > value else rounded
+
+
 def _grid(centred: F64) -> float:
     """Return the largest power of two of which all values are multiples, or 0 if that takes more than 11 bits."""
     largest = float(np.abs(centred).max())
@@ -209,25 +255,6 @@ def _grid(centred: F64) -> float:
             return unit
         unit /= 2
     return 0.0
-
-
-def _rounded_down(values: F64) -> F32:
-    """Return the largest float32 not above each value: a float32 is below one exactly if it is below the other."""
-    with np.errstate(over="ignore"):
-        rounded = values.astype(np.float32)
-    return np.where(rounded > values, np.nextafter(rounded, np.float32(-np.inf)), rounded)
-
-
-def _largest_squares(limits: F64, stretch: F64) -> F64:
-    """Return the largest numbers whose roots, stretched, do not exceed the limits; -1 where there is none."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        squares = np.where(limits >= 0, (limits / stretch) ** 2, -1.0)
-    for _ in range(4):
-        above = np.nextafter(squares, np.inf)
-        squares = np.where((limits >= 0) & (np.sqrt(np.abs(above)) * stretch <= limits), above, squares)
-        too_large = (limits >= 0) & (np.sqrt(np.abs(squares)) * stretch > limits)
-        squares = np.where(too_large, np.nextafter(squares, -np.inf), squares)
-    return squares
 
 
 def _scale_exponent(low: F64, high: F64) -> int:

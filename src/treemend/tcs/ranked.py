@@ -90,7 +90,7 @@ class RankedScan:
         for at, network in self._networks(rows, self.alpha):
             found = sure[at], possible[at]
             on_wires, limits = self._on_wires(rows[at]), (inner[at], outer[at])
-            count_ranked(self.blocks, on_wires, network, self.tree.depth, limits, n_neighbors, self._scratch(), found)
+            count_ranked(self.blocks, on_wires, network, self.tree.parent, limits, n_neighbors, self._scratch(), found)
             sure[at], possible[at] = found
         return sure, possible
 
@@ -199,7 +199,7 @@ def estimate_rows(
     """Fill ``estimates``, rows x blocks x (nodes + 1) x LANES, at a node and those below it."""
     for block in range(len(blocks)):
         for r in range(len(rows)):
-            estimate_block(blocks[block], rows[r], network, node, node, scratch, estimates[r, block])
+            estimate_block(blocks[block], rows[r], network, node, scratch, estimates[r, block])
 
 
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
@@ -207,7 +207,7 @@ def count_ranked(
     blocks: F32,
     rows: F32,
     network: Network,
-    depth: I64,
+    parent: I64,
     limits: tuple[F32, F32],
     n_neighbors: int,
     scratch: tuple[F32, F32],
@@ -215,44 +215,34 @@ def count_ranked(
 ) -> None:
     """Count estimates up to two limits until K are up to the first.
 
-    For each block, all nodes from some depth on are estimated at once, and nodes above that are in doubt one by one;
-    the depth is the one for which the fewest wires are read.
+    For each block, a node in doubt is estimated together with all nodes below it.
     """
     (inner, outer), (sure, possible) = limits, counts
-    n_nodes, n_depths = len(depth), depth[-1] + 1
+    n_nodes = len(parent)
     estimates = np.zeros((n_nodes + 1, LANES), dtype=np.float32)
     lanes = estimates.shape[1]
-    cost, first = np.zeros(n_nodes), np.full(n_depths + 1, n_nodes)
-    for node in range(n_nodes - 1, -1, -1):
-        first[depth[node]] = node
-        for number in range(network.begin[node], network.begin[node + 1]):
-            cost[node] += network.passes[number, 2] - network.passes[number, 1] + 4
+    tops, doubtful = np.empty((2, n_nodes), dtype=np.int64)
+    covered = np.zeros(n_nodes, dtype=np.bool_)
     for r in range(len(rows)):
+        decided = True
         for block in range(len(blocks)):
-            lowest, top, in_doubt = np.inf, n_depths, 0.0
-            for level in range(n_depths + 1):
-                at_once = in_doubt
-                for node in range(first[level], first[min(level + 1, n_depths)]):
-                    at_once += cost[node]
-                    in_doubt += cost[node] * (sure[r, node] < n_neighbors)
-                if at_once < lowest:
-                    lowest, top = at_once, level
-            if in_doubt == 0:
-                break
-            # One call for all nodes from the depth on, and one for each node above it that is in doubt.
-            for number in range(-1, first[top]):
-                low, last, until = first[top], first[min(top + 1, n_depths)] - 1, n_nodes
-                if number >= 0:
-                    low, last, until = number, number, number + 1
-                if last < low or (number >= 0 and sure[r, number] >= n_neighbors):
-                    continue
-                estimate_block(blocks[block], rows[r], network, low, last, scratch, estimates)
-                for node in range(low, until):
-                    if sure[r, node] >= n_neighbors:
-                        continue
-                    n_inner = n_outer = 0
-                    for i in range(lanes):
-                        n_inner += estimates[node, i] <= inner[r, node]
-                        n_outer += estimates[node, i] <= outer[r, node]
-                    sure[r, node] += n_inner
-                    possible[r, node] += n_outer
+            if decided:
+                n_tops = n_doubtful = 0
+                for node in range(n_nodes):
+                    in_doubt, below = sure[r, node] < n_neighbors, node > 0 and covered[parent[node]]
+                    covered[node] = in_doubt or below
+                    tops[n_tops], doubtful[n_doubtful] = node, node
+                    n_tops += in_doubt and not below
+                    n_doubtful += in_doubt
+            for i in range(n_tops):
+                estimate_block(blocks[block], rows[r], network, tops[i], scratch, estimates)
+            decided = False
+            for i in range(n_doubtful):
+                node, n_inner, n_outer = doubtful[i], np.float32(0), np.float32(0)
+                low, high = inner[r, node], outer[r, node]
+                for lane in range(lanes):
+                    n_inner += np.float32(estimates[node, lane] <= low)
+                    n_outer += np.float32(estimates[node, lane] <= high)
+                sure[r, node] += np.int64(n_inner)
+                possible[r, node] += np.int64(n_outer)
+                decided |= sure[r, node] >= n_neighbors
