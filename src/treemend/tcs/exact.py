@@ -38,8 +38,16 @@ def squared_distance(one: F64, other: F64, start: int, stop: int, alpha: float, 
         squares[width] = difference * difference
         width += not math.isnan(difference)
     kept = min(width, max(1, math.floor(alpha * width + 1e-9)))
-    if kept < width:
+    if kept < width > 32:
         squares[:width].sort()
+    elif kept < width:
+        # For few numbers, a call of Numba's sort takes longer than sorting by insertion.
+        for k in range(1, width):
+            square, place = squares[k], k
+            while place > 0 and squares[place - 1] > square:
+                squares[place] = squares[place - 1]
+                place -= 1
+            squares[place] = square
     total = 0.0
     for k in range(kept):
         total += squares[k]
@@ -49,17 +57,22 @@ def squared_distance(one: F64, other: F64, start: int, stop: int, alpha: float, 
 @njit(cache=True, nogil=True)
 def _kth_smallest(values: F64, count: int, k: int, scratch: F64) -> float:
     """Return the k-th smallest, counted from 1, of the first ``count`` values; ``scratch`` takes k numbers."""
+    if count < k:
+        return np.inf
+    # From the end that is nearer, with all signs turned if that is the upper one.
+    sign = 1.0 if 2 * k <= count + 1 else -1.0
+    k = k if sign > 0 else count + 1 - k
     for place in range(k):
         scratch[place] = np.inf
     for i in range(count):
-        value = values[i]
+        value = sign * values[i]
         if value < scratch[k - 1]:
             place = k - 1
             while place > 0 and scratch[place - 1] > value:
                 scratch[place] = scratch[place - 1]
                 place -= 1
             scratch[place] = value
-    return float(scratch[k - 1])
+    return float(sign * scratch[k - 1])
 
 
 @njit(cache=True, nogil=True)
