@@ -12,8 +12,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from treemend.tcs.exact import CELLS, F32, F64, I64, LANES, ROWS_IN_CELL, Errors, kth_radii
-from treemend.tcs.tree import AttributeTree
+from treemend.tcs.exact import CELLS, LANES, ROWS_IN_CELL, Errors, kth_radii
+from treemend.tcs.tree import F32, F64, I64, AttributeTree
 
 __all__ = ["FASTMATH", "PADDING", "EuclideanScan"]
 
@@ -28,6 +28,7 @@ PADDING = np.float32(1e16)
 """For rows that fill up the last block: farther than any other."""
 
 FASTMATH = {"nnan", "ninf", "nsz", "contract", "reassoc"}
+Four = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,6 +139,16 @@ class EuclideanScan:
         return padded
 
 
+@njit(forceinline=True)
+def _four(numbers: F32, u: int) -> Four:
+    return numbers[4 * u], numbers[4 * u + 1], numbers[4 * u + 2], numbers[4 * u + 3]
+
+
+@njit(forceinline=True, fastmath=FASTMATH)
+def _square(v: Four, w: Four) -> float:
+    return (v[0] - w[0]) ** 2 + (v[1] - w[1]) ** 2 + (v[2] - w[2]) ** 2 + (v[3] - w[3]) ** 2
+
+
 @njit(forceinline=True, fastmath=FASTMATH)
 def _sum_quartet(block: F32, row: F32, node: int, nodes: tuple[I64, I64, I64, I64], sums: F32) -> None:
     """Write the sums of squares of four rows at a node to its slot of ``sums``; those below it are there."""
@@ -152,24 +163,19 @@ def _sum_quartet(block: F32, row: F32, node: int, nodes: tuple[I64, I64, I64, I6
         for i in range(4 * lanes):
             sums[s, i] = sums[below, i] + sums[below + 1, i]
     for u in range(first, end[node]):
-        a0, a1, a2, a3 = row[u, 0], row[u, 1], row[u, 2], row[u, 3]
-        b0, b1, b2, b3 = row[u, 4], row[u, 5], row[u, 6], row[u, 7]
-        c0, c1, c2, c3 = row[u, 8], row[u, 9], row[u, 10], row[u, 11]
-        d0, d1, d2, d3 = row[u, 12], row[u, 13], row[u, 14], row[u, 15]
+        a, b, c, d = _four(row[u], 0), _four(row[u], 1), _four(row[u], 2), _four(row[u], 3)
         before = np.float32(u > first)
         for i in range(lanes):
-            r0 = block[u, i]
-            r1 = block[u, LANES + i]
-            r2 = block[u, 2 * LANES + i]
-            r3 = block[u, 3 * LANES + i]
-            a = (r0 - a0) ** 2 + (r1 - a1) ** 2 + (r2 - a2) ** 2 + (r3 - a3) ** 2
-            b = (r0 - b0) ** 2 + (r1 - b1) ** 2 + (r2 - b2) ** 2 + (r3 - b3) ** 2
-            c = (r0 - c0) ** 2 + (r1 - c1) ** 2 + (r2 - c2) ** 2 + (r3 - c3) ** 2
-            d = (r0 - d0) ** 2 + (r1 - d1) ** 2 + (r2 - d2) ** 2 + (r3 - d3) ** 2
-            sums[s, i] = before * sums[s, i] + a
-            sums[s, LANES + i] = before * sums[s, LANES + i] + b
-            sums[s, 2 * LANES + i] = before * sums[s, 2 * LANES + i] + c
-            sums[s, 3 * LANES + i] = before * sums[s, 3 * LANES + i] + d
+            w = block[u, i], block[u, LANES + i], block[u, 2 * LANES + i], block[u, 3 * LANES + i]
+            sums[s, i] = before * sums[s, i] + _square(w, a)
+            sums[s, LANES + i] = before * sums[s, LANES + i] + _square(w, b)
+            sums[s, 2 * LANES + i] = before * sums[s, 2 * LANES + i] + _square(w, c)
+            sums[s, 3 * LANES + i] = before * sums[s, 3 * LANES + i] + _square(w, d)
+
+
+@njit(forceinline=True, fastmath=FASTMATH)
+def _two_smallest(low: float, high: float, x: float) -> tuple[float, float]:
+    return min(low, x), min(high, max(low, x))
 
 
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
@@ -187,20 +193,13 @@ def smallest_in_cells(
                 j = r * LANES
                 for i in range(n_cells):
                     low, x = sums[s, j + i], sums[s, j + CELLS + i]
-                    low, high = min(low, x), max(low, x)
-                    x = sums[s, j + 2 * CELLS + i]
-                    low, high = min(low, x), min(high, max(low, x))
-                    x = sums[s, j + 3 * CELLS + i]
-                    low, high = min(low, x), min(high, max(low, x))
-                    x = sums[s, j + 4 * CELLS + i]
-                    low, high = min(low, x), min(high, max(low, x))
-                    x = sums[s, j + 5 * CELLS + i]
-                    low, high = min(low, x), min(high, max(low, x))
-                    x = sums[s, j + 6 * CELLS + i]
-                    low, high = min(low, x), min(high, max(low, x))
-                    x = sums[s, j + 7 * CELLS + i]
-                    minima[4 * quartet + r, block, node, i] = min(low, x)
-                    seconds[4 * quartet + r, block, node, i] = min(high, max(low, x))
+                    low, high = _two_smallest(min(low, x), max(low, x), sums[s, j + 2 * CELLS + i])
+                    low, high = _two_smallest(low, high, sums[s, j + 3 * CELLS + i])
+                    low, high = _two_smallest(low, high, sums[s, j + 4 * CELLS + i])
+                    low, high = _two_smallest(low, high, sums[s, j + 5 * CELLS + i])
+                    low, high = _two_smallest(low, high, sums[s, j + 6 * CELLS + i])
+                    low, high = _two_smallest(low, high, sums[s, j + 7 * CELLS + i])
+                    minima[4 * quartet + r, block, node, i], seconds[4 * quartet + r, block, node, i] = low, high
 
 
 @njit(forceinline=True, fastmath=FASTMATH)
@@ -256,14 +255,11 @@ def sum_squares(blocks: F32, row: F32, weights: F32, begin: int, end: int, sums:
         for i in range(lanes):
             sums[block, i] = 0
         for u in range(begin, end):
-            x0, x1, x2, x3 = row[4 * u], row[4 * u + 1], row[4 * u + 2], row[4 * u + 3]
-            w0, w1, w2, w3 = weights[4 * u], weights[4 * u + 1], weights[4 * u + 2], weights[4 * u + 3]
+            x, (w0, w1, w2, w3) = _four(row, u), _four(weights, u)
             for i in range(lanes):
-                d0 = blocks[block, u, i] * w0 - x0
-                d1 = blocks[block, u, LANES + i] * w1 - x1
-                d2 = blocks[block, u, 2 * LANES + i] * w2 - x2
-                d3 = blocks[block, u, 3 * LANES + i] * w3 - x3
-                sums[block, i] = sums[block, i] + d0 * d0 + d1 * d1 + d2 * d2 + d3 * d3
+                low = blocks[block, u, i] * w0, blocks[block, u, LANES + i] * w1
+                high = blocks[block, u, 2 * LANES + i] * w2, blocks[block, u, 3 * LANES + i] * w3
+                sums[block, i] += _square(low + high, x)
 
 
 @njit(cache=True, nogil=True)

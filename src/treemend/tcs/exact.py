@@ -9,9 +9,10 @@ import math
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-__all__ = ["F32", "F64", "I64", "Errors", "kth_radii", "nearest_by_estimates", "squared_distance"]
+from treemend.tcs.tree import F32, F64, I64
+
+__all__ = ["Errors", "kth_radii", "nearest_by_estimates", "squared_distance"]
 
 CELLS = 16
 ROWS_IN_CELL = 8
@@ -21,10 +22,6 @@ LANES = CELLS * ROWS_IN_CELL
 MARGIN = 1e-12
 """Covers the rounding of the bounds themselves, which are computed in float64."""
 
-
-F32 = NDArray[np.float32]
-F64 = NDArray[np.float64]
-I64 = NDArray[np.int64]
 Errors = tuple[F64, F64]
 """Relative errors of the roots of estimates, one a node, and absolute ones, rows x nodes."""
 

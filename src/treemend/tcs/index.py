@@ -10,12 +10,11 @@ from typing import Self
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from treemend.tcs.euclidean import EuclideanScan
-from treemend.tcs.exact import F32, F64, I64, MARGIN, nearest_by_estimates
+from treemend.tcs.exact import MARGIN, nearest_by_estimates
 from treemend.tcs.ranked import RankedScan, n_kept
-from treemend.tcs.tree import AttributeTree
+from treemend.tcs.tree import F32, F64, I64, AttributeTree, Bools
 from treemend.threads import for_chunks
 
 __all__ = ["NodeIndex"]
@@ -90,7 +89,7 @@ class NodeIndex:
             radii[incomplete] = distances[:, -1].reshape(-1, n_nodes) * self._stretch(some)
         return np.ldexp(radii, self.exponent)
 
-    def labels(self, rows: F64, n_neighbors: int, limits: F64, *, n_jobs: int | None = None) -> NDArray[np.bool_]:
+    def labels(self, rows: F64, n_neighbors: int, limits: F64, *, n_jobs: int | None = None) -> Bools:
         """Return whether each row's K-th radius exceeds the node's limit, rows x nodes.
 
         The same as ``radii(rows, n_neighbors) > limits``, but K reference rows within the limit are enough to know.

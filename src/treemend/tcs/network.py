@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from treemend.tcs.exact import F32, I64
+from treemend.tcs.tree import F32, I64
 
 __all__ = ["FASTMATH", "LANES", "Network", "estimate_block"]
 

@@ -9,9 +9,9 @@ from numba import njit
 from numpy.typing import NDArray
 
 from treemend.tcs import network as operations
-from treemend.tcs.exact import F32, F64, I64, Errors, kth_radii
+from treemend.tcs.exact import Errors, kth_radii
 from treemend.tcs.network import FASTMATH, LANES, Network, estimate_block
-from treemend.tcs.tree import AttributeTree
+from treemend.tcs.tree import F32, F64, I64, AttributeTree
 
 __all__ = ["RankedScan", "n_kept"]
 

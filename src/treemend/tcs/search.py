@@ -6,14 +6,11 @@ function of ``tau``, and the threshold at which a row's result changes (docs/met
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-from treemend.tcs.exact import F64, I64
-from treemend.tcs.tree import AttributeTree
+from treemend.tcs.tree import F64, I64, AttributeTree, Bools
 
 __all__ = ["ROOT_RULES", "alarm_rates", "attribute_mask", "declared_nodes", "largest_level", "turning_levels"]
 
-Bools = NDArray[np.bool_]
 ROOT_RULES = ("continue", "stop")
 
 

@@ -9,6 +9,11 @@ from numpy.typing import NDArray
 
 __all__ = ["AttributeTree", "build_tree", "grid_order"]
 
+F32 = NDArray[np.float32]
+F64 = NDArray[np.float64]
+I64 = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
 
 @dataclass(frozen=True, eq=False)
 class AttributeTree:
@@ -34,12 +39,12 @@ class AttributeTree:
     [-1, 2, 1, 4, 3, 6, 5]
     """
 
-    start: NDArray[np.int64]
-    stop: NDArray[np.int64]
-    parent: NDArray[np.int64]
-    left: NDArray[np.int64]
-    right: NDArray[np.int64]
-    depth: NDArray[np.int64]
+    start: I64
+    stop: I64
+    parent: I64
+    left: I64
+    right: I64
+    depth: I64
 
     @property
     def n_nodes(self) -> int:
@@ -57,7 +62,7 @@ class AttributeTree:
         return int(self.depth.max())
 
     @cached_property
-    def sibling(self) -> NDArray[np.int64]:
+    def sibling(self) -> I64:
         """The other child of each node's parent; -1 at the root."""
         sibling = self.left[self.parent] + self.right[self.parent] - np.arange(self.n_nodes)
         sibling[0] = -1
@@ -97,7 +102,7 @@ def build_tree(n_features: int, depth: int) -> AttributeTree:
     return AttributeTree(*arrays)
 
 
-def grid_order(height: int, width: int, channels: int = 1) -> NDArray[np.int64]:
+def grid_order(height: int, width: int, channels: int = 1) -> I64:
     """Order the cells of a grid so that the attribute tree halves it by column and by row in turn.
 
     `TCS` takes its columns as a sequence. Pictures are mended after a permutation of their columns, here and back:
@@ -130,7 +135,7 @@ def grid_order(height: int, width: int, channels: int = 1) -> NDArray[np.int64]:
     return np.concatenate([part.ravel() for part in _halved(cells)])
 
 
-def _halved(cells: NDArray[np.int64]) -> Sequence[NDArray[np.int64]]:
+def _halved(cells: I64) -> Sequence[I64]:
     height, width = cells.shape[:2]
     if height == width == 1:
         return [cells]
