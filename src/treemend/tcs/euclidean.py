@@ -12,10 +12,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from treemend.tcs.exact import CELLS, LANES, ROWS_IN_CELL, Errors, kth_radii
+from treemend.tcs.exact import CELLS, FASTMATH, LANES, PADDING, ROWS_IN_CELL, Errors, count_up_to, kth_radii
 from treemend.tcs.tree import F32, F64, I64, AttributeTree
 
-__all__ = ["FASTMATH", "PADDING", "EuclideanScan"]
+__all__ = ["EuclideanScan"]
 
 MINIMA_TOGETHER = 300_000
 """Rows are scanned before their minima are read up to this many minima, which stay in a cache (benchmarks/speed)."""
@@ -24,11 +24,8 @@ BY_NODE, AT_ONCE = 5.0, 16.0
 """What a block costs at one node, beside its columns, in columns, and at all nodes, in columns of the root: decides
 when nodes are searched one by one (benchmarks/speed)."""
 
-PADDING = np.float32(1e16)
-"""For rows that fill up the last block: farther than any other."""
-
-FASTMATH = {"nnan", "ninf", "nsz", "contract", "reassoc"}
 Four = tuple[float, float, float, float]
+Nodes = tuple[I64, I64, I64, I64, I64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,16 +33,15 @@ class EuclideanScan:
     """Reference rows in two forms, columns in fours.
 
     A column has its ``place`` in the fours. ``nodes`` has for each node the first of its fours and the one after the
-    last, the slot in which its sums are kept until its parent's are taken, siblings side by side, and its left child.
-    In ``order``, children come before their parents. ``blocks``, blocks x fours x 4 LANES, are less ``centre``;
-    ``cells`` are cells x fours x 4 ROWS_IN_CELL.
+    last, the slot in which its sums are kept until its parent's are taken, siblings side by side, and its left child;
+    and the order in which children come before their parents. ``blocks``, blocks x fours x 4 LANES, are less
+    ``centre``; ``cells`` are cells x fours x 4 ROWS_IN_CELL.
     """
 
     centre: F64
     tree: AttributeTree
     place: I64
-    nodes: tuple[I64, I64, I64, I64]
-    order: I64
+    nodes: Nodes
     blocks: F32
     cells: F64
 
@@ -79,8 +75,8 @@ class EuclideanScan:
         padded[:n_rows, place] -= centre
         by_four = padded.astype(np.float32).reshape(n_blocks, LANES, n_fours, 4).transpose(0, 2, 3, 1)
         blocks = np.ascontiguousarray(by_four).reshape(n_blocks, n_fours, 4 * LANES)
-        nodes = (before[tree.start], before[tree.stop], slot, tree.left)
-        return cls(centre, tree, place, nodes, np.array(parents_first[::-1]), blocks, cells)
+        nodes = (before[tree.start], before[tree.stop], slot, tree.left, np.array(parents_first[::-1]))
+        return cls(centre, tree, place, nodes, blocks, cells)
 
     def radii(self, rows: F64, left_out: I64, n_neighbors: int, errors: Errors) -> F64:
         """Return exact K-th radii, rows x nodes."""
@@ -98,20 +94,18 @@ class EuclideanScan:
             sum_squares(self.blocks, centred[r], observed[r], self.nodes[0][node], self.nodes[1][node], sums[r])
         return sums.reshape(len(rows), -1)
 
-    def count_within(self, rows: F64, n_neighbors: int, inner: F32, outer: F32) -> tuple[I64, I64]:
-        """Count the reference rows with estimates up to ``inner`` and up to ``outer``, rows x nodes.
+    def count_within(self, rows: F64, n_neighbors: int, limits: F32) -> I64:
+        """Count the reference rows with estimates up to two limits, 2 x rows x nodes, until K are up to the first.
 
-        The counting ends where K are up to ``inner``. Some blocks are searched at all nodes at once, as long as that is
-        cheaper than the nodes in doubt one by one.
+        Some blocks are searched at all nodes at once, as long as that is cheaper than the nodes in doubt one by one.
         """
-        missing = np.isnan(rows)
+        missing, counts = np.isnan(rows), np.zeros(limits.shape, dtype=np.int64)
         observed, centred = self._in_fours(~missing), self._in_fours(np.where(missing, 0, rows - self.centre))
-        counts, limits = np.zeros((2, *inner.shape), dtype=np.int64), np.stack([inner, outer])
         searched, complete = np.zeros(len(rows), dtype=np.int64), np.flatnonzero(~missing.any(axis=1))
         together = self._in_quartets(centred[complete])
-        count_at_all(self.blocks, together, complete, self.nodes, self.order, limits, n_neighbors, counts, searched)
-        count_at_nodes(self.blocks, centred, observed, self.nodes[:2], limits, n_neighbors, counts, searched)
-        return counts[0], counts[1]
+        count_at_all(self.blocks, together, complete, self.nodes, limits, n_neighbors, counts, searched)
+        count_at_nodes(self.blocks, centred, observed, self.nodes, limits, n_neighbors, counts, searched)
+        return counts
 
     def _minima(self, centred: F32, blocks: F32) -> Iterator[tuple[slice, F32, F32]]:
         """Yield some rows at a time with the two smallest estimates of the blocks' cells."""
@@ -123,7 +117,7 @@ class EuclideanScan:
         seconds = np.empty_like(minima)
         for first in range(0, len(together), quartets):
             some = together[first : first + quartets]
-            smallest_in_cells(blocks, some, self.nodes, self.order, sums, minima, seconds)
+            smallest_in_cells(blocks, some, self.nodes, sums, minima, seconds)
             yield slice(4 * first, min(4 * (first + quartets), n_rows)), minima, seconds
 
     def _in_quartets(self, centred: F32) -> F32:
@@ -150,9 +144,9 @@ def _square(v: Four, w: Four) -> float:
 
 
 @njit(forceinline=True, fastmath=FASTMATH)
-def _sum_quartet(block: F32, row: F32, node: int, nodes: tuple[I64, I64, I64, I64], sums: F32) -> None:
+def _sum_quartet(block: F32, row: F32, node: int, nodes: Nodes, sums: F32) -> None:
     """Write the sums of squares of four rows at a node to its slot of ``sums``; those below it are there."""
-    begin, end, slot, left = nodes
+    begin, end, slot, left, _ = nodes
     # As a number that the compiler does not know: loops of unknown length it vectorises, short ones it unrolls.
     lanes = sums.shape[1] // 4
     s = slot[node]
@@ -179,14 +173,12 @@ def _two_smallest(low: float, high: float, x: float) -> tuple[float, float]:
 
 
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
-def smallest_in_cells(
-    blocks: F32, rows: F32, nodes: tuple[I64, I64, I64, I64], order: I64, sums: F32, minima: F32, seconds: F32
-) -> None:
+def smallest_in_cells(blocks: F32, rows: F32, nodes: Nodes, sums: F32, minima: F32, seconds: F32) -> None:
     """Write the two smallest estimates of cells to ``minima`` and ``seconds``, rows x blocks x nodes x CELLS."""
     n_cells = minima.shape[3]
     for step in range(len(rows) * len(blocks)):
         quartet, block = step // len(blocks), step % len(blocks)
-        for node in order:
+        for node in nodes[4]:
             _sum_quartet(blocks[block], rows[quartet], node, nodes, sums)
             s = nodes[2][node]
             for r in range(4):
@@ -202,29 +194,9 @@ def smallest_in_cells(
                     minima[4 * quartet + r, block, node, i], seconds[4 * quartet + r, block, node, i] = low, high
 
 
-@njit(forceinline=True, fastmath=FASTMATH)
-def _count(sums: F32, limits: F32, counts: I64) -> None:
-    """Add how many sums are up to each of two limits."""
-    low, high = limits[0], limits[1]
-    n_low = n_high = np.float32(0)
-    for i in range(len(sums)):
-        n_low += np.float32(sums[i] <= low)
-        n_high += np.float32(sums[i] <= high)
-    counts[0] += np.int64(n_low)
-    counts[1] += np.int64(n_high)
-
-
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
 def count_at_all(
-    blocks: F32,
-    rows: F32,
-    numbers: I64,
-    nodes: tuple[I64, I64, I64, I64],
-    order: I64,
-    limits: F32,
-    n_neighbors: int,
-    counts: I64,
-    searched: I64,
+    blocks: F32, rows: F32, numbers: I64, nodes: Nodes, limits: F32, n_neighbors: int, counts: I64, searched: I64
 ) -> None:
     """Count estimates up to two limits at all nodes, in as many blocks as ``searched`` says then.
 
@@ -236,13 +208,11 @@ def count_at_all(
         some, in_doubt = numbers[4 * quartet : 4 * quartet + 4], np.inf
         while in_doubt > AT_ONCE * width[0] and searched[some[0]] < len(blocks):
             in_doubt, block = 0.0, searched[some[0]]
-            for node in order:
+            for node in nodes[4]:
                 _sum_quartet(blocks[block], rows[quartet], node, nodes, sums)
                 for i, r in enumerate(some):
                     if counts[0, r, node] < n_neighbors:
-                        _count(
-                            sums[nodes[2][node], i * LANES : (i + 1) * LANES], limits[:, r, node], counts[:, r, node]
-                        )
+                        count_up_to(limits, r, node, sums[nodes[2][node], i * LANES : (i + 1) * LANES], counts)
                         in_doubt += (counts[0, r, node] < n_neighbors) * (width[node] + BY_NODE)
             searched[some] += 1
 
@@ -255,31 +225,24 @@ def sum_squares(blocks: F32, row: F32, weights: F32, begin: int, end: int, sums:
         for i in range(lanes):
             sums[block, i] = 0
         for u in range(begin, end):
-            x, (w0, w1, w2, w3) = _four(row, u), _four(weights, u)
+            (x0, x1, x2, x3), (w0, w1, w2, w3) = _four(row, u), _four(weights, u)
             for i in range(lanes):
-                low = blocks[block, u, i] * w0, blocks[block, u, LANES + i] * w1
-                high = blocks[block, u, 2 * LANES + i] * w2, blocks[block, u, 3 * LANES + i] * w3
-                sums[block, i] += _square(low + high, x)
+                d0, d1 = blocks[block, u, i] * w0 - x0, blocks[block, u, LANES + i] * w1 - x1
+                d2, d3 = blocks[block, u, 2 * LANES + i] * w2 - x2, blocks[block, u, 3 * LANES + i] * w3 - x3
+                sums[block, i] = sums[block, i] + d0 * d0 + d1 * d1 + d2 * d2 + d3 * d3
 
 
 @njit(cache=True, nogil=True)
 def count_at_nodes(
-    blocks: F32,
-    rows: F32,
-    weights: F32,
-    nodes: tuple[I64, I64],
-    limits: F32,
-    n_neighbors: int,
-    counts: I64,
-    searched: I64,
+    blocks: F32, rows: F32, weights: F32, nodes: Nodes, limits: F32, n_neighbors: int, counts: I64, searched: I64
 ) -> None:
     """Count estimates up to two limits until K are up to the first, one node after the other, in the other blocks."""
-    begin, end = nodes
+    begin, end = nodes[:2]
     sums = np.empty((1, LANES), dtype=np.float32)
     for r in range(len(rows)):
         for node in range(len(begin)):
             block = searched[r]
             while counts[0, r, node] < n_neighbors and block < len(blocks):
                 sum_squares(blocks[block : block + 1], rows[r], weights[r], begin[node], end[node], sums)
-                _count(sums[0], limits[:, r, node], counts[:, r, node])
+                count_up_to(limits, r, node, sums[0], counts)
                 block += 1

@@ -12,18 +12,35 @@ from numba import njit
 
 from treemend.tcs.tree import F32, F64, I64
 
-__all__ = ["Errors", "kth_radii", "nearest_by_estimates", "squared_distance"]
+__all__ = ["Errors", "count_up_to", "kth_radii", "nearest_by_estimates", "squared_distance"]
 
 CELLS = 16
 ROWS_IN_CELL = 8
 LANES = CELLS * ROWS_IN_CELL
 """Row ``i`` of a block of LANES reference rows belongs to the block's cell ``i % CELLS``."""
 
+PADDING = np.float32(1e16)
+"""Where a block has no row or no column: its square is larger than any other."""
+
+FASTMATH = {"nnan", "ninf", "nsz", "contract", "reassoc"}
+
 MARGIN = 1e-12
 """Covers the rounding of the bounds themselves, which are computed in float64."""
 
 Errors = tuple[F64, F64]
 """Relative errors of the roots of estimates, one a node, and absolute ones, rows x nodes."""
+
+
+@njit(forceinline=True, fastmath=FASTMATH)
+def count_up_to(limits: F32, r: int, node: int, estimates: F32, counts: I64) -> None:
+    """Add to the counts how many estimates are up to each of two limits."""
+    low, high = limits[0, r, node], limits[1, r, node]
+    n_low = n_high = np.float32(0)
+    for i in range(len(estimates)):
+        n_low += np.float32(estimates[i] <= low)
+        n_high += np.float32(estimates[i] <= high)
+    counts[0, r, node] += np.int64(n_low)
+    counts[1, r, node] += np.int64(n_high)
 
 
 @njit(cache=True, nogil=True)

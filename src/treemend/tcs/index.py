@@ -99,8 +99,8 @@ class NodeIndex:
 
         def task(part: slice) -> None:
             some, stretch = scaled[part], self._stretch(scaled[part])
-            inner, outer = _squared_limits(within, stretch, self._relative, self._errors(some))
-            n_sure, n_possible = self.scan.count_within(some, n_neighbors, inner, outer)
+            squares = _squared_limits(within, stretch, self._relative, self._errors(some))
+            n_sure, n_possible = self.scan.count_within(some, n_neighbors, squares)
             labels[part] = found = n_sure < n_neighbors
             r, nodes = np.nonzero(found & (n_possible >= n_neighbors))
             if len(r) > 0:
@@ -212,12 +212,13 @@ def _absolute_errors(
 
 
 @njit(cache=True, nogil=True)
-def _squared_limits(limits: F64, stretch: F64, relative: F64, errors: F64) -> tuple[F32, F32]:
-    """Return up to which estimates distances are surely within the limits, and up to which they may be, rows x nodes.
+def _squared_limits(limits: F64, stretch: F64, relative: F64, errors: F64) -> F32:
+    """Return up to which estimates distances are surely within the limits, and up to which they may be.
 
-    -1 where none is. Rounded down to float32: a float32 is below the one number exactly if it is below the other.
+    2 x rows x nodes; -1 where none is. Rounded down to float32, of which one is below a number exactly if it is below
+    that number rounded down.
     """
-    inner, outer = np.empty(errors.shape, dtype=np.float32), np.empty(errors.shape, dtype=np.float32)
+    squares = np.empty((2, len(errors), len(limits)), dtype=np.float32)
     for r in range(len(errors)):
         for node in range(len(limits)):
             factor, error = stretch[min(r, len(stretch) - 1), node], errors[r, node]
@@ -235,8 +236,8 @@ def _squared_limits(limits: F64, stretch: F64, relative: F64, errors: F64) -> tu
                 possible = ((limit + error) / (1 - relative[node])) ** 2 * (1 + MARGIN)
                 if limit > error:
                     sure = ((limit - error) / (1 + relative[node])) ** 2 * (1 - MARGIN)
-            inner[r, node], outer[r, node] = _rounded_down(sure), _rounded_down(possible)
-    return inner, outer
+            squares[0, r, node], squares[1, r, node] = _rounded_down(sure), _rounded_down(possible)
+    return squares
 
 
 @njit(cache=True, nogil=True)
