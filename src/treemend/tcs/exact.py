@@ -27,6 +27,8 @@ FASTMATH = {"nnan", "ninf", "nsz", "contract", "reassoc"}
 MARGIN = 1e-12
 """Covers the rounding of the bounds themselves, which are computed in float64."""
 
+Ends = tuple[I64, I64]
+Found = tuple[F64, I64]
 Errors = tuple[F64, F64]
 """Relative errors of the roots of estimates, one a node, and absolute ones, rows x nodes."""
 
@@ -44,6 +46,16 @@ def count_up_to(limits: F32, r: int, node: int, estimates: F32, counts: I64) -> 
 
 
 @njit(cache=True, nogil=True)
+def _insert(ascending: F64, place: int, value: float) -> int:
+    """Insert a value into the numbers before ``place``, of which larger ones move up by one; return where it is."""
+    while place > 0 and ascending[place - 1] > value:
+        ascending[place] = ascending[place - 1]
+        place -= 1
+    ascending[place] = value
+    return place
+
+
+@njit(cache=True, nogil=True)
 def squared_distance(one: F64, other: F64, start: int, stop: int, alpha: float, squares: F64) -> float:
     """Return the sum of the smallest squared differences of some columns, NaN left out; ``squares`` is scratch."""
     width = 0
@@ -57,11 +69,7 @@ def squared_distance(one: F64, other: F64, start: int, stop: int, alpha: float, 
     elif kept < width:
         # For few numbers, a call of Numba's sort takes longer than sorting by insertion.
         for k in range(1, width):
-            square, place = squares[k], k
-            while place > 0 and squares[place - 1] > square:
-                squares[place] = squares[place - 1]
-                place -= 1
-            squares[place] = square
+            _insert(squares, k, squares[k])
     total = 0.0
     for k in range(kept):
         total += squares[k]
@@ -81,31 +89,20 @@ def _kth_smallest(values: F64, count: int, k: int, scratch: F64) -> float:
     for i in range(count):
         value = sign * values[i]
         if value < scratch[k - 1]:
-            place = k - 1
-            while place > 0 and scratch[place - 1] > value:
-                scratch[place] = scratch[place - 1]
-                place -= 1
-            scratch[place] = value
+            _insert(scratch, k - 1, value)
     return float(sign * scratch[k - 1])
 
 
 @njit(cache=True, nogil=True)
 def nearest_by_estimates(
-    estimates: F32,
-    reference: F64,
-    rows: F64,
-    left_out: I64,
-    columns: tuple[I64, I64],
-    alpha: float,
-    errors: Errors,
-    distances: F64,
-    numbers: I64,
+    estimates: F32, reference: F64, rows: F64, left_out: I64, columns: Ends, alpha: float, errors: Errors, found: Found
 ) -> None:
-    """Fill ``distances`` and ``numbers`` with the nearest reference rows of each row over its columns, nearest first.
+    """Fill ``found``, distances and numbers, with the reference rows nearest to each row over its columns.
 
     ``estimates`` are rows x reference rows; ``columns`` and ``errors`` have one entry a row.
     """
-    (n_rows, k), (relative, absolute) = numbers.shape, errors
+    (relative, absolute), (distances, numbers) = errors, found
+    n_rows, k = numbers.shape
     squares, smallest = np.empty(reference.shape[1]), np.empty(k + 1)
     for r in range(n_rows):
         kth = math.sqrt(_kth_smallest(estimates[r], len(reference), k + (left_out[r] >= 0), smallest))
@@ -115,12 +112,11 @@ def nearest_by_estimates(
             if number == left_out[r] or estimates[r, number] > bound:
                 continue
             square = squared_distance(reference[number], rows[r], columns[0][r], columns[1][r], alpha, squares)
-            distance, place = math.sqrt(square), k - 1
-            if distance < distances[r, place]:
-                while place > 0 and distances[r, place - 1] > distance:
-                    distances[r, place], numbers[r, place] = distances[r, place - 1], numbers[r, place - 1]
-                    place -= 1
-                distances[r, place], numbers[r, place] = distance, number
+            if math.sqrt(square) < distances[r, k - 1]:
+                place = _insert(distances[r], k - 1, math.sqrt(square))
+                for i in range(k - 1, place, -1):
+                    numbers[r, i] = numbers[r, i - 1]
+                numbers[r, place] = number
 
 
 @njit(cache=True, nogil=True, fastmath={"nnan"})

@@ -6,10 +6,11 @@ estimates in float32 of all distances come first, and only rows that these leave
 
 import math
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from treemend.tcs.euclidean import EuclideanScan
 from treemend.tcs.exact import MARGIN, nearest_by_estimates
@@ -56,13 +57,10 @@ class NodeIndex:
         reference = np.ldexp(np.ascontiguousarray(rows, dtype=np.float64), -exponent)
         low, high = np.ldexp(low, -exponent), np.ldexp(high, -exponent)
         centre = low / 2 + high / 2
-        spread = np.sqrt(_node_sums(np.maximum(high - centre, centre - low)[None] ** 2, *_nodes(tree))[0])
+        spread = np.sqrt(_node_sums(np.maximum(high - centre, centre - low)[None] ** 2, tree)[0])
         grid = _grid(reference - centre)
-        scan: EuclideanScan | RankedScan
-        if alpha == 1:
-            scan = EuclideanScan.build(reference, centre, tree)
-        else:
-            scan = RankedScan.build(reference, centre, tree, alpha)
+        euclidean = EuclideanScan.build(reference, centre, tree) if alpha == 1 else None
+        scan = euclidean or RankedScan.build(reference, centre, tree, alpha)
         return cls(reference, exponent, alpha, centre, tree, spread, grid, scan)
 
     def radii(self, rows: F64, n_neighbors: int, *, left_out: I64 | None = None, n_jobs: int | None = None) -> F64:
@@ -83,9 +81,8 @@ class NodeIndex:
         if incomplete.any():
             n_nodes, some = radii.shape[1], scaled[incomplete]
             pairs = (np.repeat(some, n_nodes, axis=0), np.repeat(own[incomplete], n_nodes))
-            distances, _ = self._nearest(
-                *pairs, np.tile(np.arange(n_nodes), len(some)), n_neighbors, self.alpha, n_jobs
-            )
+            nodes = np.tile(np.arange(n_nodes), len(some))
+            distances, _ = self._nearest(*pairs, nodes, n_neighbors, self.alpha, n_jobs)
             radii[incomplete] = distances[:, -1].reshape(-1, n_nodes) * self._stretch(some)
         return np.ldexp(radii, self.exponent)
 
@@ -128,7 +125,7 @@ class NodeIndex:
             columns, estimates = (self.tree.start[at], self.tree.stop[at]), self.scan.estimates(some, at, alpha)
             errors = (self._relative[at], self._errors(some)[np.arange(len(at)), at])
             found = (distances[part], numbers[part])
-            nearest_by_estimates(estimates, self.reference, some, own[part], columns, alpha, errors, *found)
+            nearest_by_estimates(estimates, self.reference, some, own[part], columns, alpha, errors, found)
 
         for_chunks(task, len(scaled), self._work(), n_jobs)
         return distances, numbers
@@ -143,7 +140,8 @@ class NodeIndex:
 
         0 where all values are such multiples of a power of two that float32 arithmetic is exact.
         """
-        errors: F64 = _absolute_errors(scaled, self.centre, self.spread, self.grid, *_nodes(self.tree))
+        tree, of_reference = self.tree, (self.centre, self.spread, self.grid)
+        errors: F64 = _absolute_errors(scaled, *of_reference, tree.start, tree.stop, tree.left, tree.right)
         return errors
 
     def _stretch(self, rows: F64) -> F64:
@@ -151,7 +149,7 @@ class NodeIndex:
         missing = np.isnan(rows)
         if not missing.any():
             return np.ones((1, len(self.tree.start)))
-        observed = _node_sums((~missing).astype(np.float64), *_nodes(self.tree))
+        observed = _node_sums(~missing, self.tree)
         width = self.tree.stop - self.tree.start
         return np.asarray(np.sqrt(n_kept(width, self.alpha) / n_kept(observed, self.alpha)))
 
@@ -166,22 +164,9 @@ class NodeIndex:
         return len(self.reference) * int((self.tree.stop - self.tree.start).sum())
 
 
-def _nodes(tree: AttributeTree) -> tuple[I64, ...]:
-    return tree.start, tree.stop, tree.left, tree.right
-
-
-@njit(cache=True, nogil=True)
-def _node_sums(values: F64, start: I64, stop: I64, left: I64, right: I64) -> F64:
+def _node_sums(values: NDArray[Any], tree: AttributeTree) -> NDArray[Any]:
     """Sum over the columns of every node, rows x nodes."""
-    sums = np.zeros((len(values), len(start)))
-    for r in range(len(values)):
-        for node in range(len(start) - 1, -1, -1):
-            if left[node] >= 0:
-                sums[r, node] = sums[r, left[node]] + sums[r, right[node]]
-                continue
-            for column in range(start[node], stop[node]):
-                sums[r, node] += values[r, column]
-    return sums
+    return np.stack([values[:, a:b].sum(axis=1) for a, b in zip(tree.start, tree.stop, strict=True)], axis=1)
 
 
 @njit(cache=True, nogil=True)
