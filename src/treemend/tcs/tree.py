@@ -84,22 +84,15 @@ def build_tree(n_features: int, depth: int) -> AttributeTree:
     AttributeTree
         The tree. A node of odd width has the narrower half on the left.
     """
-    start, stop, parent, left, right, level = [0], [n_features], [-1], [-1], [-1], [0]
-    node = 0
-    while node < len(start):
-        width = stop[node] - start[node]
-        if level[node] < depth and width >= 2:
-            middle = start[node] + width // 2
-            left[node], right[node] = len(start), len(start) + 1
-            start += [start[node], middle]
-            stop += [middle, stop[node]]
-            parent += [node, node]
-            left += [-1, -1]
-            right += [-1, -1]
-            level += [level[node] + 1] * 2
-        node += 1
-    arrays = (np.array(numbers, dtype=np.int64) for numbers in (start, stop, parent, left, right, level))
-    return AttributeTree(*arrays)
+    nodes = [(0, n_features, -1, 0)]
+    for node, (begin, end, _, level) in enumerate(nodes):
+        if level < depth and end - begin >= 2:
+            middle = (begin + end) // 2
+            nodes += [(begin, middle, node, level + 1), (middle, end, node, level + 1)]
+    start, stop, parent, level_of = np.array(nodes, dtype=np.int64).T.copy()
+    left, right = np.full((2, len(nodes)), -1)
+    left[parent[1::2]], right[parent[2::2]] = np.arange(1, len(nodes), 2), np.arange(2, len(nodes), 2)
+    return AttributeTree(start, stop, parent, left, right, level_of)
 
 
 def grid_order(height: int, width: int, channels: int = 1) -> I64:
