@@ -4,7 +4,7 @@ Reference rows stand side by side in blocks of `LANES`, columns in fours that do
 rows go through each block together. Only the two smallest estimates of each *cell* of reference rows are kept.
 """
 
-from collections.abc import Iterator
+import math
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -81,7 +81,13 @@ class EuclideanScan:
     def radii(self, rows: F64, left_out: I64, n_neighbors: int, errors: Errors) -> F64:
         """Return exact K-th radii, rows x nodes."""
         radii, exact = np.empty(errors[1].shape), self._in_fours(rows, np.float64)
-        for part, minima, seconds in self._minima(self._in_fours(rows - self.centre), self.blocks):
+        together = self._in_quartets(self._in_fours(rows - self.centre))
+        size = (len(self.blocks), len(self.tree.start), CELLS)
+        quartets = max(1, min(MINIMA_TOGETHER // (4 * math.prod(size)), len(together)))
+        minima, seconds = np.empty((2, 4 * quartets, *size), dtype=np.float32)
+        for first in range(0, len(together), quartets):
+            smallest_in_cells(self.blocks, together[first : first + quartets], self.nodes, minima, seconds)
+            part = slice(4 * first, 4 * (first + quartets))
             some, own, wrong = exact[part], left_out[part], (errors[0], errors[1][part])
             kth_radii(minima, seconds, self.cells, some, self.nodes[:2], own, 1.0, wrong, n_neighbors, radii[part])
         return radii
@@ -106,19 +112,6 @@ class EuclideanScan:
         count_at_all(self.blocks, together, complete, self.nodes, limits, n_neighbors, counts, searched)
         count_at_nodes(self.blocks, centred, observed, self.nodes, limits, n_neighbors, counts, searched)
         return counts
-
-    def _minima(self, centred: F32, blocks: F32) -> Iterator[tuple[slice, F32, F32]]:
-        """Yield some rows at a time with the two smallest estimates of the blocks' cells."""
-        n_rows, together = len(centred), self._in_quartets(centred)
-        sums = np.zeros((int(self.nodes[2].max()) + 1, 4 * LANES), dtype=np.float32)
-        minima_of_four = 4 * len(blocks) * len(self.tree.start) * CELLS
-        quartets = max(1, min(MINIMA_TOGETHER // minima_of_four, len(together)))
-        minima = np.empty((4 * quartets, len(blocks), len(self.tree.start), CELLS), dtype=np.float32)
-        seconds = np.empty_like(minima)
-        for first in range(0, len(together), quartets):
-            some = together[first : first + quartets]
-            smallest_in_cells(blocks, some, self.nodes, sums, minima, seconds)
-            yield slice(4 * first, min(4 * (first + quartets), n_rows)), minima, seconds
 
     def _in_quartets(self, centred: F32) -> F32:
         """Return for each four rows and four columns the values of the first row, of the second, and so on."""
@@ -173,9 +166,9 @@ def _two_smallest(low: float, high: float, x: float) -> tuple[float, float]:
 
 
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
-def smallest_in_cells(blocks: F32, rows: F32, nodes: Nodes, sums: F32, minima: F32, seconds: F32) -> None:
+def smallest_in_cells(blocks: F32, rows: F32, nodes: Nodes, minima: F32, seconds: F32) -> None:
     """Write the two smallest estimates of cells to ``minima`` and ``seconds``, rows x blocks x nodes x CELLS."""
-    n_cells = minima.shape[3]
+    n_cells, sums = minima.shape[3], np.zeros((nodes[2].max() + 1, 4 * LANES), dtype=np.float32)
     for step in range(len(rows) * len(blocks)):
         quartet, block = step // len(blocks), step % len(blocks)
         for node in nodes[4]:
