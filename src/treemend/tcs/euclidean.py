@@ -171,8 +171,9 @@ def smallest_in_cells(blocks: F32, rows: F32, nodes: Nodes, minima: F32, seconds
     n_cells, sums = minima.shape[3], np.zeros((nodes[2].max() + 1, 4 * LANES), dtype=np.float32)
     for step in range(len(rows) * len(blocks)):
         quartet, block = step // len(blocks), step % len(blocks)
+        reference, some = blocks[block], rows[quartet]
         for node in nodes[4]:
-            _sum_quartet(blocks[block], rows[quartet], node, nodes, sums)
+            _sum_quartet(reference, some, node, nodes, sums)
             s = nodes[2][node]
             for r in range(4):
                 j = r * LANES
@@ -200,9 +201,9 @@ def count_at_all(
     for quartet in range(len(rows)):
         some, in_doubt = numbers[4 * quartet : 4 * quartet + 4], np.inf
         while in_doubt > AT_ONCE * width[0] and searched[some[0]] < len(blocks):
-            in_doubt, block = 0.0, searched[some[0]]
+            in_doubt, block, four_rows = 0.0, blocks[searched[some[0]]], rows[quartet]
             for node in nodes[4]:
-                _sum_quartet(blocks[block], rows[quartet], node, nodes, sums)
+                _sum_quartet(block, four_rows, node, nodes, sums)
                 for i, r in enumerate(some):
                     if counts[0, r, node] < n_neighbors:
                         count_up_to(limits, r, node, sums[nodes[2][node], i * LANES : (i + 1) * LANES], counts)

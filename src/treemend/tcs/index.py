@@ -212,10 +212,10 @@ def _squared_limits(limits: F64, stretch: F64, relative: F64, errors: F64) -> F3
             if limit >= 0 and error == 0:
                 # The largest number whose root, stretched, does not exceed the limit.
                 sure = limit**2
-                for _ in range(4):
-                    above = np.nextafter(sure, np.inf)
-                    sure = above if math.sqrt(above) * factor <= limits[node] else sure
-                    sure = np.nextafter(sure, -np.inf) if math.sqrt(sure) * factor > limits[node] else sure
+                while math.sqrt(sure) * factor > limits[node]:
+                    sure = np.nextafter(sure, -np.inf)
+                while sure < np.inf and math.sqrt(np.nextafter(sure, np.inf)) * factor <= limits[node]:
+                    sure = np.nextafter(sure, np.inf)
                 possible = sure
             elif limit >= 0:
                 possible = ((limit + error) / (1 - relative[node])) ** 2 * (1 + MARGIN)
