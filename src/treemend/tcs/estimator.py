@@ -5,7 +5,6 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from treemend import tables
@@ -16,7 +15,7 @@ from treemend.report.findings import Findings, Rule
 from treemend.result import Result
 from treemend.tcs.model import TCSModel, TCSParams
 from treemend.tcs.pipeline import declare, fit_model, mend_rows, node_counts, score_rows
-from treemend.tcs.tree import AttributeTree
+from treemend.tcs.tree import F64, I64, AttributeTree, Bools
 
 __all__ = ["TCS"]
 
@@ -142,7 +141,7 @@ class TCS(BaseMender):
         model = self._fitted()
         return (model.level + 0.5) / len(model.rows)
 
-    def score_nodes(self, X: Any) -> NDArray[np.float64]:
+    def score_nodes(self, X: Any) -> F64:
         """Return the score of every node: the share of reference rows that are at least as unusual there.
 
         Parameters
@@ -156,7 +155,7 @@ class TCS(BaseMender):
             Between 0, as unusual as can be, and 1. Nodes are numbered as in ``tree_``.
         """
         rows = self._suspects(X).values
-        return node_counts(self._model, rows, n_jobs=self.n_jobs) / len(self._model.rows)
+        return node_counts(self._model, rows, _fresh(rows), self.n_jobs) / len(self._model.rows)
 
     def _fitted(self) -> TCSModel:
         check_is_fitted(self)
@@ -174,7 +173,7 @@ class TCS(BaseMender):
         if self.n_jobs != -1:
             check_count("n_jobs", self.n_jobs, least=1, also=(None, -1))
 
-    def _learn(self, table: tables.Table) -> NDArray[np.int64]:
+    def _learn(self, table: tables.Table) -> I64:
         tables.check_finite(table.values, table.names, "reference", "fit on the complete rows only")
         tables.check_range(table.values, table.names)
         if len(table.values) < self.n_neighbors + 2:
@@ -182,21 +181,22 @@ class TCS(BaseMender):
                 f"The reference must have at least n_neighbors + 2 = {self.n_neighbors + 2} rows, got n_samples = "
                 f"{len(table.values)}. Give more clean rows, or lower n_neighbors."
             )
-        self._model = fit_model(table.values, self._params(), n_jobs=self.n_jobs)
+        self._model = fit_model(table.values, self._params(), self.n_jobs)
         return np.arange(len(table.values))
 
     def _powerless_at(self) -> tuple[int, float] | None:
         rate = self._model.params.false_alarm_rate
         return (len(self._model.rows), rate) if self._model.tau < 0 and rate is not None else None
 
-    def _scores(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        return score_rows(self._model, rows, n_jobs=self.n_jobs)
+    def _scores(self, rows: F64) -> F64:
+        return score_rows(self._model, rows, _fresh(rows), self.n_jobs)
 
-    def _declared(self, rows: NDArray[np.float64]) -> NDArray[np.bool_]:
-        return np.asarray(declare(self._model, rows, n_jobs=self.n_jobs).any(axis=1))
+    def _declared(self, rows: F64) -> Bools:
+        return np.asarray(declare(self._model, rows, _fresh(rows), self.n_jobs).any(axis=1))
 
-    def _mend(self, table: tables.Table, own: NDArray[np.int64] | None) -> Result:
-        mask, filled = mend_rows(self._model, table.values, left_out=own, n_jobs=self.n_jobs)
+    def _mend(self, table: tables.Table, own: I64 | None) -> Result:
+        left_out = _fresh(table.values) if own is None else own
+        mask, filled = mend_rows(self._model, table.values, left_out, self.n_jobs)
         missing = np.isnan(table.values)
         return Result(
             repaired=table.rebuilt(filled, mask | missing),
@@ -207,26 +207,25 @@ class TCS(BaseMender):
             missing=table.like(missing),
             spread=None,
             draws=[],
-            _findings=partial(_findings, self._model, table, mask, filled, own, self.n_jobs),
+            _findings=partial(_findings, self._model, table, mask, filled, left_out, self.n_jobs),
         )
 
 
+def _fresh(rows: F64) -> I64:
+    """Say of each row that it is none of the reference rows."""
+    return np.full(len(rows), -1)
+
+
 def _findings(
-    model: TCSModel,
-    table: tables.Table,
-    mask: NDArray[np.bool_],
-    filled: NDArray[np.float64],
-    left_out: NDArray[np.int64] | None,
-    n_jobs: int | None,
+    model: TCSModel, table: tables.Table, mask: Bools, filled: F64, left_out: I64, n_jobs: int | None
 ) -> Findings:
     """Return what a report needs; rows in which nothing was declared have no score."""
     rows, rate = table.values, model.params.false_alarm_rate
-    own = np.full(len(rows), -1) if left_out is None else left_out
     scores, touched = np.full(len(rows), np.nan), mask.any(axis=1)
-    scores[touched] = score_rows(model, rows[touched], left_out=own[touched], n_jobs=n_jobs)
+    scores[touched] = score_rows(model, rows[touched], left_out[touched], n_jobs)
 
-    def node_scores(numbers: NDArray[np.int64]) -> NDArray[np.float64]:
-        return node_counts(model, rows[numbers], left_out=own[numbers], n_jobs=n_jobs) / len(model.rows)
+    def node_scores(numbers: I64) -> F64:
+        return node_counts(model, rows[numbers], left_out[numbers], n_jobs) / len(model.rows)
 
     return Findings(
         before=rows,

@@ -4,7 +4,7 @@ Reference rows stand side by side in blocks of `LANES`, columns in fours that do
 rows go through each block together. Only the two smallest estimates of each *cell* of reference rows are kept.
 """
 
-from collections.abc import Iterator
+import math
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -12,22 +12,20 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from treemend.tcs.exact import CELLS, F32, F64, I64, LANES, ROWS_IN_CELL, Errors, kth_radii
-from treemend.tcs.tree import AttributeTree
+from treemend.tcs.exact import CELLS, FASTMATH, LANES, PADDING, ROWS_IN_CELL, Errors, count_up_to, kth_radii
+from treemend.tcs.tree import F32, F64, I64, AttributeTree
 
-__all__ = ["FASTMATH", "PADDING", "EuclideanScan"]
+__all__ = ["EuclideanScan"]
 
 MINIMA_TOGETHER = 300_000
 """Rows are scanned before their minima are read up to this many minima, which stay in a cache (benchmarks/speed)."""
 
-BY_NODE, AT_ONCE = 20.0, 4.0
+BY_NODE, AT_ONCE = 5.0, 16.0
 """What a block costs at one node, beside its columns, in columns, and at all nodes, in columns of the root: decides
 when nodes are searched one by one (benchmarks/speed)."""
 
-PADDING = np.float32(1e16)
-"""For rows that fill up the last block: farther than any other."""
-
-FASTMATH = {"nnan", "ninf", "nsz", "contract", "reassoc"}
+Four = tuple[float, float, float, float]
+Nodes = tuple[I64, I64, I64, I64, I64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,16 +33,15 @@ class EuclideanScan:
     """Reference rows in two forms, columns in fours.
 
     A column has its ``place`` in the fours. ``nodes`` has for each node the first of its fours and the one after the
-    last, the slot in which its sums are kept until its parent's are taken, siblings side by side, and its left child.
-    In ``order``, children come before their parents. ``blocks``, blocks x fours x 4 LANES, are less ``centre``;
-    ``cells`` are cells x fours x 4 ROWS_IN_CELL.
+    last, the slot in which its sums are kept until its parent's are taken, siblings side by side, and its left child;
+    and the order in which children come before their parents. ``blocks``, blocks x fours x 4 LANES, are less
+    ``centre``; ``cells`` are cells x fours x 4 ROWS_IN_CELL.
     """
 
     centre: F64
     tree: AttributeTree
     place: I64
-    nodes: tuple[I64, I64, I64, I64]
-    order: I64
+    nodes: Nodes
     blocks: F32
     cells: F64
 
@@ -78,13 +75,19 @@ class EuclideanScan:
         padded[:n_rows, place] -= centre
         by_four = padded.astype(np.float32).reshape(n_blocks, LANES, n_fours, 4).transpose(0, 2, 3, 1)
         blocks = np.ascontiguousarray(by_four).reshape(n_blocks, n_fours, 4 * LANES)
-        nodes = (before[tree.start], before[tree.stop], slot, tree.left)
-        return cls(centre, tree, place, nodes, np.array(parents_first[::-1]), blocks, cells)
+        nodes = (before[tree.start], before[tree.stop], slot, tree.left, np.array(parents_first[::-1]))
+        return cls(centre, tree, place, nodes, blocks, cells)
 
     def radii(self, rows: F64, left_out: I64, n_neighbors: int, errors: Errors) -> F64:
         """Return exact K-th radii, rows x nodes."""
         radii, exact = np.empty(errors[1].shape), self._in_fours(rows, np.float64)
-        for part, minima, seconds in self._minima(self._in_fours(rows - self.centre), self.blocks):
+        together = self._in_quartets(self._in_fours(rows - self.centre))
+        size = (len(self.blocks), len(self.tree.start), CELLS)
+        quartets = max(1, min(MINIMA_TOGETHER // (4 * math.prod(size)), len(together)))
+        minima, seconds = np.empty((2, 4 * quartets, *size), dtype=np.float32)
+        for first in range(0, len(together), quartets):
+            smallest_in_cells(self.blocks, together[first : first + quartets], self.nodes, minima, seconds)
+            part = slice(4 * first, 4 * (first + quartets))
             some, own, wrong = exact[part], left_out[part], (errors[0], errors[1][part])
             kth_radii(minima, seconds, self.cells, some, self.nodes[:2], own, 1.0, wrong, n_neighbors, radii[part])
         return radii
@@ -97,51 +100,25 @@ class EuclideanScan:
             sum_squares(self.blocks, centred[r], observed[r], self.nodes[0][node], self.nodes[1][node], sums[r])
         return sums.reshape(len(rows), -1)
 
-    def count_within(self, rows: F64, n_neighbors: int, inner: F32, outer: F32) -> tuple[I64, I64]:
-        """Count the reference rows with estimates up to ``inner`` and up to ``outer``, rows x nodes.
+    def count_within(self, rows: F64, n_neighbors: int, limits: F32) -> I64:
+        """Count the reference rows with estimates up to two limits, 2 x rows x nodes, until K are up to the first.
 
-        The counting ends where K are up to ``inner``. Some blocks are searched at all nodes at once, as long as that is
-        cheaper than the nodes in doubt one by one.
+        Some blocks are searched at all nodes at once, as long as that is cheaper than the nodes in doubt one by one.
         """
-        missing, width = np.isnan(rows), self.tree.stop - self.tree.start
+        missing, counts = np.isnan(rows), np.zeros(limits.shape, dtype=np.int64)
         observed, centred = self._in_fours(~missing), self._in_fours(np.where(missing, 0, rows - self.centre))
-        sure, possible = np.zeros((2, *inner.shape), dtype=np.int64)
+        searched, complete = np.zeros(len(rows), dtype=np.int64), np.flatnonzero(~missing.any(axis=1))
+        together = self._in_quartets(centred[complete])
+        count_at_all(self.blocks, together, complete, self.nodes, limits, n_neighbors, counts, searched)
+        count_at_nodes(self.blocks, centred, observed, self.nodes, limits, n_neighbors, counts, searched)
+        return counts
 
-        def count_by_node(at: NDArray[np.intp], searched: int) -> None:
-            found, limits = (sure[at], possible[at]), (inner[at], outer[at])
-            count_at_nodes(self.blocks, centred[at], observed[at], self.nodes[:2], limits, searched, n_neighbors, found)
-            sure[at], possible[at] = found
-
-        complete = ~missing.any(axis=1)
-        count_by_node(np.flatnonzero(~complete), 0)
-        many, searched = np.flatnonzero(complete), 0
-        while len(many) > 0:
-            size = max(1, len(self.blocks) // 16, searched // 2)
-            for part, minima, _ in self._minima(centred[many], self.blocks[searched : searched + size]):
-                at = many[part]
-                sure[at] += count_cells(minima[: len(at)], inner[at])
-            searched += size
-            by_node = (sure[many] < n_neighbors) @ (width + BY_NODE) < AT_ONCE * width[0]
-            by_node |= searched >= len(self.blocks)
-            count_by_node(many[by_node], min(searched, len(self.blocks)))
-            many = many[~by_node]
-        return sure, possible
-
-    def _minima(self, centred: F32, blocks: F32) -> Iterator[tuple[slice, F32, F32]]:
-        """Yield some rows at a time with the two smallest estimates of the blocks' cells."""
+    def _in_quartets(self, centred: F32) -> F32:
+        """Return for each four rows and four columns the values of the first row, of the second, and so on."""
         n_rows, n_fours = len(centred), self.blocks.shape[1]
         padded = np.zeros((-(-n_rows // 4), 4, n_fours, 4), dtype=np.float32)
         padded.reshape(-1, 4 * n_fours)[:n_rows] = centred
-        together = np.ascontiguousarray(padded.transpose(0, 2, 1, 3)).reshape(-1, n_fours, 16)
-        sums = np.zeros((int(self.nodes[2].max()) + 1, 4 * LANES), dtype=np.float32)
-        minima_of_four = 4 * len(blocks) * len(self.tree.start) * CELLS
-        quartets = max(1, min(MINIMA_TOGETHER // minima_of_four, len(together)))
-        minima = np.empty((4 * quartets, len(blocks), len(self.tree.start), CELLS), dtype=np.float32)
-        seconds = np.empty_like(minima)
-        for first in range(0, len(together), quartets):
-            some = together[first : first + quartets]
-            smallest_in_cells(blocks, some, self.nodes, self.order, sums, minima, seconds)
-            yield slice(4 * first, min(4 * (first + quartets), n_rows)), minima, seconds
+        return np.ascontiguousarray(padded.transpose(0, 2, 1, 3)).reshape(-1, n_fours, 16)
 
     def _in_fours(self, rows: NDArray[Any], dtype: type = np.float32) -> NDArray[Any]:
         padded = np.zeros((len(rows), 4 * self.blocks.shape[1]), dtype=dtype)
@@ -149,79 +126,89 @@ class EuclideanScan:
         return padded
 
 
-@njit(cache=True, nogil=True, fastmath=FASTMATH)
-def smallest_in_cells(
-    blocks: F32, rows: F32, nodes: tuple[I64, I64, I64, I64], order: I64, sums: F32, minima: F32, seconds: F32
-) -> None:
-    """Write the two smallest estimates of cells to ``minima`` and ``seconds``, rows x blocks x nodes x CELLS.
+@njit(forceinline=True)
+def _four(numbers: F32, u: int) -> Four:
+    return numbers[4 * u], numbers[4 * u + 1], numbers[4 * u + 2], numbers[4 * u + 3]
 
-    ``rows`` holds for each four rows and four columns the values of the first row, of the second, and so on.
-    """
-    begin, end, slot, left = nodes
-    # As numbers that the compiler does not know: loops of unknown length it vectorises, short ones it unrolls.
-    lanes, n_cells = sums.shape[1] // 4, minima.shape[3]
+
+@njit(forceinline=True, fastmath=FASTMATH)
+def _square(v: Four, w: Four) -> float:
+    return (v[0] - w[0]) ** 2 + (v[1] - w[1]) ** 2 + (v[2] - w[2]) ** 2 + (v[3] - w[3]) ** 2
+
+
+@njit(forceinline=True, fastmath=FASTMATH)
+def _sum_quartet(block: F32, row: F32, node: int, nodes: Nodes, sums: F32) -> None:
+    """Write the sums of squares of four rows at a node to its slot of ``sums``; those below it are there."""
+    begin, end, slot, left, _ = nodes
+    # As a number that the compiler does not know: loops of unknown length it vectorises, short ones it unrolls.
+    lanes = sums.shape[1] // 4
+    s = slot[node]
+    first = begin[node]
+    if left[node] >= 0:
+        first = end[node]
+        below = slot[left[node]]
+        for i in range(4 * lanes):
+            sums[s, i] = sums[below, i] + sums[below + 1, i]
+    for u in range(first, end[node]):
+        a, b, c, d = _four(row[u], 0), _four(row[u], 1), _four(row[u], 2), _four(row[u], 3)
+        before = np.float32(u > first)
+        for i in range(lanes):
+            w = block[u, i], block[u, LANES + i], block[u, 2 * LANES + i], block[u, 3 * LANES + i]
+            sums[s, i] = before * sums[s, i] + _square(w, a)
+            sums[s, LANES + i] = before * sums[s, LANES + i] + _square(w, b)
+            sums[s, 2 * LANES + i] = before * sums[s, 2 * LANES + i] + _square(w, c)
+            sums[s, 3 * LANES + i] = before * sums[s, 3 * LANES + i] + _square(w, d)
+
+
+@njit(forceinline=True, fastmath=FASTMATH)
+def _two_smallest(low: float, high: float, x: float) -> tuple[float, float]:
+    return min(low, x), min(high, max(low, x))
+
+
+@njit(cache=True, nogil=True, fastmath=FASTMATH)
+def smallest_in_cells(blocks: F32, rows: F32, nodes: Nodes, minima: F32, seconds: F32) -> None:
+    """Write the two smallest estimates of cells to ``minima`` and ``seconds``, rows x blocks x nodes x CELLS."""
+    n_cells, sums = minima.shape[3], np.zeros((nodes[2].max() + 1, 4 * LANES), dtype=np.float32)
     for step in range(len(rows) * len(blocks)):
         quartet, block = step // len(blocks), step % len(blocks)
-        for node in order:
-            s = slot[node]
-            first = begin[node]
-            if left[node] >= 0:
-                first = end[node]
-                below = slot[left[node]]
-                for i in range(4 * lanes):
-                    sums[s, i] = sums[below, i] + sums[below + 1, i]
-            for u in range(first, end[node]):
-                a0, a1, a2, a3 = rows[quartet, u, 0], rows[quartet, u, 1], rows[quartet, u, 2], rows[quartet, u, 3]
-                b0, b1, b2, b3 = rows[quartet, u, 4], rows[quartet, u, 5], rows[quartet, u, 6], rows[quartet, u, 7]
-                c0, c1, c2, c3 = rows[quartet, u, 8], rows[quartet, u, 9], rows[quartet, u, 10], rows[quartet, u, 11]
-                d0, d1, d2, d3 = rows[quartet, u, 12], rows[quartet, u, 13], rows[quartet, u, 14], rows[quartet, u, 15]
-                before = np.float32(u > first)
-                for i in range(lanes):
-                    r0 = blocks[block, u, i]
-                    r1 = blocks[block, u, LANES + i]
-                    r2 = blocks[block, u, 2 * LANES + i]
-                    r3 = blocks[block, u, 3 * LANES + i]
-                    a = (r0 - a0) ** 2 + (r1 - a1) ** 2 + (r2 - a2) ** 2 + (r3 - a3) ** 2
-                    b = (r0 - b0) ** 2 + (r1 - b1) ** 2 + (r2 - b2) ** 2 + (r3 - b3) ** 2
-                    c = (r0 - c0) ** 2 + (r1 - c1) ** 2 + (r2 - c2) ** 2 + (r3 - c3) ** 2
-                    d = (r0 - d0) ** 2 + (r1 - d1) ** 2 + (r2 - d2) ** 2 + (r3 - d3) ** 2
-                    sums[s, i] = before * sums[s, i] + a
-                    sums[s, LANES + i] = before * sums[s, LANES + i] + b
-                    sums[s, 2 * LANES + i] = before * sums[s, 2 * LANES + i] + c
-                    sums[s, 3 * LANES + i] = before * sums[s, 3 * LANES + i] + d
+        reference, some = blocks[block], rows[quartet]
+        for node in nodes[4]:
+            _sum_quartet(reference, some, node, nodes, sums)
+            s = nodes[2][node]
             for r in range(4):
                 j = r * LANES
                 for i in range(n_cells):
                     low, x = sums[s, j + i], sums[s, j + CELLS + i]
-                    low, high = min(low, x), max(low, x)
-                    x = sums[s, j + 2 * CELLS + i]
-                    low, high = min(low, x), min(high, max(low, x))
-                    x = sums[s, j + 3 * CELLS + i]
-                    low, high = min(low, x), min(high, max(low, x))
-                    x = sums[s, j + 4 * CELLS + i]
-                    low, high = min(low, x), min(high, max(low, x))
-                    x = sums[s, j + 5 * CELLS + i]
-                    low, high = min(low, x), min(high, max(low, x))
-                    x = sums[s, j + 6 * CELLS + i]
-                    low, high = min(low, x), min(high, max(low, x))
-                    x = sums[s, j + 7 * CELLS + i]
-                    minima[4 * quartet + r, block, node, i] = min(low, x)
-                    seconds[4 * quartet + r, block, node, i] = min(high, max(low, x))
+                    low, high = _two_smallest(min(low, x), max(low, x), sums[s, j + 2 * CELLS + i])
+                    low, high = _two_smallest(low, high, sums[s, j + 3 * CELLS + i])
+                    low, high = _two_smallest(low, high, sums[s, j + 4 * CELLS + i])
+                    low, high = _two_smallest(low, high, sums[s, j + 5 * CELLS + i])
+                    low, high = _two_smallest(low, high, sums[s, j + 6 * CELLS + i])
+                    low, high = _two_smallest(low, high, sums[s, j + 7 * CELLS + i])
+                    minima[4 * quartet + r, block, node, i], seconds[4 * quartet + r, block, node, i] = low, high
 
 
-@njit(cache=True, nogil=True)
-def count_cells(minima: F32, limits: F32) -> I64:
-    """Count the cells whose smallest estimate is within the limits, rows x nodes."""
-    _, n_blocks, n_nodes, n_lanes = minima.shape
-    counts = np.empty(limits.shape, dtype=np.int64)
-    for r in range(len(limits)):
-        for node in range(n_nodes):
-            limit, count = limits[r, node], 0
-            for block in range(n_blocks):
-                for lane in range(n_lanes):
-                    count += minima[r, block, node, lane] <= limit
-            counts[r, node] = count
-    return counts
+@njit(cache=True, nogil=True, fastmath=FASTMATH)
+def count_at_all(
+    blocks: F32, rows: F32, numbers: I64, nodes: Nodes, limits: F32, n_neighbors: int, counts: I64, searched: I64
+) -> None:
+    """Count estimates up to two limits at all nodes, in as many blocks as ``searched`` says then.
+
+    Four rows go through the blocks together, until it is cheaper to look at the nodes in doubt one by one.
+    """
+    sums = np.zeros((nodes[2].max() + 1, 4 * LANES), dtype=np.float32)
+    width = nodes[1] - nodes[0]
+    for quartet in range(len(rows)):
+        some, in_doubt = numbers[4 * quartet : 4 * quartet + 4], np.inf
+        while in_doubt > AT_ONCE * width[0] and searched[some[0]] < len(blocks):
+            in_doubt, block, four_rows = 0.0, blocks[searched[some[0]]], rows[quartet]
+            for node in nodes[4]:
+                _sum_quartet(block, four_rows, node, nodes, sums)
+                for i, r in enumerate(some):
+                    if counts[0, r, node] < n_neighbors:
+                        count_up_to(limits, r, node, sums[nodes[2][node], i * LANES : (i + 1) * LANES], counts)
+                        in_doubt += (counts[0, r, node] < n_neighbors) * (width[node] + BY_NODE)
+            searched[some] += 1
 
 
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
@@ -232,46 +219,24 @@ def sum_squares(blocks: F32, row: F32, weights: F32, begin: int, end: int, sums:
         for i in range(lanes):
             sums[block, i] = 0
         for u in range(begin, end):
-            x0, x1, x2, x3 = row[4 * u], row[4 * u + 1], row[4 * u + 2], row[4 * u + 3]
-            w0, w1, w2, w3 = weights[4 * u], weights[4 * u + 1], weights[4 * u + 2], weights[4 * u + 3]
+            (x0, x1, x2, x3), (w0, w1, w2, w3) = _four(row, u), _four(weights, u)
             for i in range(lanes):
-                d0 = blocks[block, u, i] * w0 - x0
-                d1 = blocks[block, u, LANES + i] * w1 - x1
-                d2 = blocks[block, u, 2 * LANES + i] * w2 - x2
-                d3 = blocks[block, u, 3 * LANES + i] * w3 - x3
+                d0, d1 = blocks[block, u, i] * w0 - x0, blocks[block, u, LANES + i] * w1 - x1
+                d2, d3 = blocks[block, u, 2 * LANES + i] * w2 - x2, blocks[block, u, 3 * LANES + i] * w3 - x3
                 sums[block, i] = sums[block, i] + d0 * d0 + d1 * d1 + d2 * d2 + d3 * d3
 
 
 @njit(cache=True, nogil=True)
 def count_at_nodes(
-    blocks: F32,
-    rows: F32,
-    weights: F32,
-    nodes: tuple[I64, I64],
-    limits: tuple[F32, F32],
-    searched: int,
-    n_neighbors: int,
-    counts: tuple[I64, I64],
+    blocks: F32, rows: F32, weights: F32, nodes: Nodes, limits: F32, n_neighbors: int, counts: I64, searched: I64
 ) -> None:
-    """Count estimates up to two limits until K are up to the first, one node after the other.
-
-    The first count says before how many there are at least in the first ``searched`` blocks, which come last here.
-    """
-    (begin, end), (inner, outer), (sure, possible) = nodes, limits, counts
-    n_blocks = len(blocks)
+    """Count estimates up to two limits until K are up to the first, one node after the other, in the other blocks."""
+    begin, end = nodes[:2]
     sums = np.empty((1, LANES), dtype=np.float32)
-    lanes = sums.shape[1]
     for r in range(len(rows)):
         for node in range(len(begin)):
-            before, low, high = sure[r, node], inner[r, node], outer[r, node]
-            n_sure, n_possible, step = before, 0, 0
-            while n_sure < n_neighbors and step < n_blocks:
-                if step == n_blocks - searched:
-                    n_sure -= before
-                block = (searched + step) % n_blocks
+            block = searched[r]
+            while counts[0, r, node] < n_neighbors and block < len(blocks):
                 sum_squares(blocks[block : block + 1], rows[r], weights[r], begin[node], end[node], sums)
-                for i in range(lanes):
-                    n_sure += sums[0, i] <= low
-                    n_possible += sums[0, i] <= high
-                step += 1
-            sure[r, node], possible[r, node] = n_sure, n_possible
+                count_up_to(limits, r, node, sums[0], counts)
+                block += 1

@@ -9,24 +9,50 @@ import math
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-__all__ = ["F32", "F64", "I64", "Errors", "kth_radii", "nearest_by_estimates", "squared_distance"]
+from treemend.tcs.tree import F32, F64, I64
+
+__all__ = ["Errors", "count_up_to", "kth_radii", "nearest_by_estimates", "squared_distance"]
 
 CELLS = 16
 ROWS_IN_CELL = 8
 LANES = CELLS * ROWS_IN_CELL
 """Row ``i`` of a block of LANES reference rows belongs to the block's cell ``i % CELLS``."""
 
+PADDING = np.float32(1e16)
+"""Where a block has no row or no column: its square is larger than any other."""
+
+FASTMATH = {"nnan", "ninf", "nsz", "contract", "reassoc"}
+
 MARGIN = 1e-12
 """Covers the rounding of the bounds themselves, which are computed in float64."""
 
-
-F32 = NDArray[np.float32]
-F64 = NDArray[np.float64]
-I64 = NDArray[np.int64]
+Ends = tuple[I64, I64]
+Found = tuple[F64, I64]
 Errors = tuple[F64, F64]
 """Relative errors of the roots of estimates, one a node, and absolute ones, rows x nodes."""
+
+
+@njit(forceinline=True, fastmath=FASTMATH)
+def count_up_to(limits: F32, r: int, node: int, estimates: F32, counts: I64) -> None:
+    """Add to the counts how many estimates are up to each of two limits."""
+    low, high = limits[0, r, node], limits[1, r, node]
+    n_low = n_high = np.float32(0)
+    for i in range(len(estimates)):
+        n_low += np.float32(estimates[i] <= low)
+        n_high += np.float32(estimates[i] <= high)
+    counts[0, r, node] += np.int64(n_low)
+    counts[1, r, node] += np.int64(n_high)
+
+
+@njit(cache=True, nogil=True)
+def _insert(ascending: F64, place: int, value: float) -> int:
+    """Insert a value into the numbers before ``place``, of which larger ones move up by one; return where it is."""
+    while place > 0 and ascending[place - 1] > value:
+        ascending[place] = ascending[place - 1]
+        place -= 1
+    ascending[place] = value
+    return place
 
 
 @njit(cache=True, nogil=True)
@@ -38,8 +64,12 @@ def squared_distance(one: F64, other: F64, start: int, stop: int, alpha: float, 
         squares[width] = difference * difference
         width += not math.isnan(difference)
     kept = min(width, max(1, math.floor(alpha * width + 1e-9)))
-    if kept < width:
+    if kept < width > 32:
         squares[:width].sort()
+    elif kept < width:
+        # For few numbers, a call of Numba's sort takes longer than sorting by insertion.
+        for k in range(1, width):
+            _insert(squares, k, squares[k])
     total = 0.0
     for k in range(kept):
         total += squares[k]
@@ -49,36 +79,30 @@ def squared_distance(one: F64, other: F64, start: int, stop: int, alpha: float, 
 @njit(cache=True, nogil=True)
 def _kth_smallest(values: F64, count: int, k: int, scratch: F64) -> float:
     """Return the k-th smallest, counted from 1, of the first ``count`` values; ``scratch`` takes k numbers."""
+    if count < k:
+        return np.inf
+    # From the end that is nearer, with all signs turned if that is the upper one.
+    sign = 1.0 if 2 * k <= count + 1 else -1.0
+    k = k if sign > 0 else count + 1 - k
     for place in range(k):
         scratch[place] = np.inf
     for i in range(count):
-        value = values[i]
+        value = sign * values[i]
         if value < scratch[k - 1]:
-            place = k - 1
-            while place > 0 and scratch[place - 1] > value:
-                scratch[place] = scratch[place - 1]
-                place -= 1
-            scratch[place] = value
-    return float(scratch[k - 1])
+            _insert(scratch, k - 1, value)
+    return float(sign * scratch[k - 1])
 
 
 @njit(cache=True, nogil=True)
 def nearest_by_estimates(
-    estimates: F32,
-    reference: F64,
-    rows: F64,
-    left_out: I64,
-    columns: tuple[I64, I64],
-    alpha: float,
-    errors: Errors,
-    distances: F64,
-    numbers: I64,
+    estimates: F32, reference: F64, rows: F64, left_out: I64, columns: Ends, alpha: float, errors: Errors, found: Found
 ) -> None:
-    """Fill ``distances`` and ``numbers`` with the nearest reference rows of each row over its columns, nearest first.
+    """Fill ``found``, distances and numbers, with the reference rows nearest to each row over its columns.
 
     ``estimates`` are rows x reference rows; ``columns`` and ``errors`` have one entry a row.
     """
-    (n_rows, k), (relative, absolute) = numbers.shape, errors
+    (relative, absolute), (distances, numbers) = errors, found
+    n_rows, k = numbers.shape
     squares, smallest = np.empty(reference.shape[1]), np.empty(k + 1)
     for r in range(n_rows):
         kth = math.sqrt(_kth_smallest(estimates[r], len(reference), k + (left_out[r] >= 0), smallest))
@@ -88,12 +112,11 @@ def nearest_by_estimates(
             if number == left_out[r] or estimates[r, number] > bound:
                 continue
             square = squared_distance(reference[number], rows[r], columns[0][r], columns[1][r], alpha, squares)
-            distance, place = math.sqrt(square), k - 1
-            if distance < distances[r, place]:
-                while place > 0 and distances[r, place - 1] > distance:
-                    distances[r, place], numbers[r, place] = distances[r, place - 1], numbers[r, place - 1]
-                    place -= 1
-                distances[r, place], numbers[r, place] = distance, number
+            if math.sqrt(square) < distances[r, k - 1]:
+                place = _insert(distances[r], k - 1, math.sqrt(square))
+                for i in range(k - 1, place, -1):
+                    numbers[r, i] = numbers[r, i - 1]
+                numbers[r, place] = number
 
 
 @njit(cache=True, nogil=True, fastmath={"nnan"})

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq, minimize_scalar
 
 from treemend.exceptions import InputError, ParameterError
+from treemend.params import check_count
 from treemend.tcs.tree import AttributeTree
 
 __all__ = ["corruption_false_alarm_rate", "fit_theta", "tau_for_rate"]
@@ -112,7 +113,7 @@ def _grid_with_peaks(theta: float | Sequence[float], depth: int) -> NDArray[np.f
     tops = inner[(rates[inner] >= rates[inner - 1]) & (rates[inner] >= rates[inner + 1])]
 
     def negative_rate(tau: float) -> float:
-        return -float(np.asarray(corruption_false_alarm_rate(tau, theta, depth)))
+        return -float(corruption_false_alarm_rate(tau, theta, depth))
 
     brackets = [(grid[top - 1], grid[top + 1]) for top in tops]
     options = {"xatol": 1e-12}
@@ -167,12 +168,8 @@ def fit_theta(
 
 def _likeliest_theta(labels: NDArray[np.bool_], tree: AttributeTree, children: NDArray[np.intp], tau: float) -> float:
     """Maximise the likelihood of the four kinds of parent-child label pairs."""
-    parents_anomalous = labels[:, tree.parent[children]]
-    child_anomalous = labels[:, children]
-    both = int((parents_anomalous & child_anomalous).sum())
-    only_parent = int((parents_anomalous & ~child_anomalous).sum())
-    only_child = int((~parents_anomalous & child_anomalous).sum())
-    neither = labels.shape[0] * len(children) - both - only_parent - only_child
+    pairs = 2 * labels[:, tree.parent[children]] + labels[:, children]
+    neither, only_child, only_parent, both = np.bincount(pairs.ravel(), minlength=4)
     if tau in (0.0, 1.0) or both + only_parent == 0 or only_child + neither == 0:
         return float("nan")
 
@@ -193,12 +190,10 @@ def _check_unit(name: str, value: NDArray[np.float64]) -> None:
 
 
 def _one_theta_a_depth(theta: float | Sequence[float], depth: int) -> NDArray[np.float64]:
-    if not isinstance(depth, int | np.integer) or isinstance(depth, bool) or depth < 1:
-        raise ParameterError(f"depth must be an integer of at least 1, got {depth!r}.")
+    check_count("depth", depth, least=1)
     thetas = np.atleast_1d(np.asarray(theta, dtype=np.float64))
     _check_unit("theta", thetas)
     if thetas.shape not in ((1,), (depth,)):
-        raise ParameterError(
-            f"theta must be one number or one for each of the {depth} depths of a parent, got {thetas.size}."
-        )
+        expected = f"one number or one for each of the {depth} depths of a parent"
+        raise ParameterError(f"theta must be {expected}, got {thetas.size}.")
     return np.broadcast_to(thetas, (depth,))

@@ -7,7 +7,8 @@ are filled from one of the rows nearest on the columns that are neither declared
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+
+from treemend.tcs.tree import F64, I64, Bools
 
 if TYPE_CHECKING:
     from treemend.tcs.model import TCSModel
@@ -20,22 +21,15 @@ _FEWEST_CLEAN = 0.05
 
 
 def fill_declared(
-    model: "TCSModel",
-    filled: NDArray[np.float64],
-    rows: NDArray[np.float64],
-    declared: NDArray[np.bool_],
-    *,
-    left_out: NDArray[np.int64] | None = None,
-    n_jobs: int | None = None,
+    model: "TCSModel", filled: F64, rows: F64, declared: Bools, left_out: I64, n_jobs: int | None
 ) -> None:
     """Write into ``filled`` what is put in place of the declared nodes of complete rows.
 
     ``rows`` are as they came: distances never use a value that was filled in.
     """
-    tree, (at, nodes) = model.tree, np.nonzero(declared)
-    own = None if left_out is None else left_out[at]
+    tree, params, (at, nodes) = model.tree, model.params, np.nonzero(declared)
     donors = model.index.neighbors(
-        rows[at], tree.sibling[nodes], model.params.n_neighbors, alpha=model.params.alpha, left_out=own, n_jobs=n_jobs
+        rows[at], tree.sibling[nodes], params.n_neighbors, alpha=params.alpha, left_out=left_out[at], n_jobs=n_jobs
     )
     chosen = _choose(donors, model.radii[donors, tree.parent[nodes, None]], model.params.imputation)
     for row, node, donor in zip(at, nodes, chosen, strict=True):
@@ -43,21 +37,12 @@ def fill_declared(
         filled[row, columns] = model.rows[donor, columns]
 
 
-def fill_incomplete(
-    model: "TCSModel",
-    filled: NDArray[np.float64],
-    rows: NDArray[np.float64],
-    gaps: NDArray[np.bool_],
-    *,
-    left_out: NDArray[np.int64] | None = None,
-    n_jobs: int | None = None,
-) -> None:
+def fill_incomplete(model: "TCSModel", filled: F64, rows: F64, gaps: Bools, left_out: I64, n_jobs: int | None) -> None:
     """Write into ``filled`` what is put in place of the gaps, missing or declared, of rows with missing values."""
     at = np.flatnonzero(np.isnan(rows).any(axis=1))
     if len(at) == 0:
         return
-    own = np.full(len(at), -1) if left_out is None else left_out[at]
-    n_neighbors, usual = model.params.n_neighbors, model.radii[:, 0]
+    own, n_neighbors, usual = left_out[at], model.params.n_neighbors, model.radii[:, 0]
     clean, nodes = np.where(gaps[at], np.nan, rows[at]), np.zeros(len(at), dtype=np.int64)
     donors = model.index.neighbors(clean, nodes, n_neighbors, alpha=1.0, left_out=own, n_jobs=n_jobs)
     for r in np.flatnonzero(gaps[at].mean(axis=1) > 1 - _FEWEST_CLEAN):
@@ -67,7 +52,7 @@ def fill_incomplete(
         filled[row, gaps[row]] = model.rows[donor, gaps[row]]
 
 
-def _choose(donors: NDArray[np.int64], usual: NDArray[np.float64], imputation: str) -> NDArray[np.int64]:
+def _choose(donors: I64, usual: F64, imputation: str) -> I64:
     """Take one of K donors, which come nearest first: of equally usual ones the nearest."""
     best = 0 if imputation == "nearest" else np.argmin(usual, axis=1)
     return np.asarray(donors[np.arange(len(donors)), best])

@@ -6,16 +6,16 @@ estimates in float32 of all distances come first, and only rows that these leave
 
 import math
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
 from treemend.tcs.euclidean import EuclideanScan
-from treemend.tcs.exact import F32, F64, I64, MARGIN, nearest_by_estimates
+from treemend.tcs.exact import MARGIN, nearest_by_estimates
 from treemend.tcs.ranked import RankedScan, n_kept
-from treemend.tcs.tree import AttributeTree
+from treemend.tcs.tree import F32, F64, I64, AttributeTree, Bools
 from treemend.threads import for_chunks
 
 __all__ = ["NodeIndex"]
@@ -57,13 +57,10 @@ class NodeIndex:
         reference = np.ldexp(np.ascontiguousarray(rows, dtype=np.float64), -exponent)
         low, high = np.ldexp(low, -exponent), np.ldexp(high, -exponent)
         centre = low / 2 + high / 2
-        spread = np.sqrt(_node_sums(np.maximum(high - centre, centre - low)[None] ** 2, *_nodes(tree))[0])
+        spread = np.sqrt(_node_sums(np.maximum(high - centre, centre - low)[None] ** 2, tree)[0])
         grid = _grid(reference - centre)
-        scan: EuclideanScan | RankedScan
-        if alpha == 1:
-            scan = EuclideanScan.build(reference, centre, tree)
-        else:
-            scan = RankedScan.build(reference, centre, tree, alpha)
+        euclidean = EuclideanScan.build(reference, centre, tree) if alpha == 1 else None
+        scan = euclidean or RankedScan.build(reference, centre, tree, alpha)
         return cls(reference, exponent, alpha, centre, tree, spread, grid, scan)
 
     def radii(self, rows: F64, n_neighbors: int, *, left_out: I64 | None = None, n_jobs: int | None = None) -> F64:
@@ -84,13 +81,12 @@ class NodeIndex:
         if incomplete.any():
             n_nodes, some = radii.shape[1], scaled[incomplete]
             pairs = (np.repeat(some, n_nodes, axis=0), np.repeat(own[incomplete], n_nodes))
-            distances, _ = self._nearest(
-                *pairs, np.tile(np.arange(n_nodes), len(some)), n_neighbors, self.alpha, n_jobs
-            )
+            nodes = np.tile(np.arange(n_nodes), len(some))
+            distances, _ = self._nearest(*pairs, nodes, n_neighbors, self.alpha, n_jobs)
             radii[incomplete] = distances[:, -1].reshape(-1, n_nodes) * self._stretch(some)
         return np.ldexp(radii, self.exponent)
 
-    def labels(self, rows: F64, n_neighbors: int, limits: F64, *, n_jobs: int | None = None) -> NDArray[np.bool_]:
+    def labels(self, rows: F64, n_neighbors: int, limits: F64, *, n_jobs: int | None = None) -> Bools:
         """Return whether each row's K-th radius exceeds the node's limit, rows x nodes.
 
         The same as ``radii(rows, n_neighbors) > limits``, but K reference rows within the limit are enough to know.
@@ -100,14 +96,8 @@ class NodeIndex:
 
         def task(part: slice) -> None:
             some, stretch = scaled[part], self._stretch(scaled[part])
-            errors, limit = self._errors(some), within / stretch
-            with np.errstate(over="ignore"):
-                sure = (limit - errors) ** 2 / (1 + self._relative) ** 2 * (1 - MARGIN)
-                possible = (limit + errors) ** 2 / (1 - self._relative) ** 2 * (1 + MARGIN)
-            exact = _largest_squares(within, stretch)
-            inner = _rounded_down(np.where(errors == 0, exact, np.where(limit > errors, sure, -1)))
-            outer = _rounded_down(np.where(errors == 0, exact, np.where(limit >= 0, possible, -1)))
-            n_sure, n_possible = self.scan.count_within(some, n_neighbors, inner, outer)
+            squares = _squared_limits(within, stretch, self._relative, self._errors(some))
+            n_sure, n_possible = self.scan.count_within(some, n_neighbors, squares)
             labels[part] = found = n_sure < n_neighbors
             r, nodes = np.nonzero(found & (n_possible >= n_neighbors))
             if len(r) > 0:
@@ -135,7 +125,7 @@ class NodeIndex:
             columns, estimates = (self.tree.start[at], self.tree.stop[at]), self.scan.estimates(some, at, alpha)
             errors = (self._relative[at], self._errors(some)[np.arange(len(at)), at])
             found = (distances[part], numbers[part])
-            nearest_by_estimates(estimates, self.reference, some, own[part], columns, alpha, errors, *found)
+            nearest_by_estimates(estimates, self.reference, some, own[part], columns, alpha, errors, found)
 
         for_chunks(task, len(scaled), self._work(), n_jobs)
         return distances, numbers
@@ -150,16 +140,8 @@ class NodeIndex:
 
         0 where all values are such multiples of a power of two that float32 arithmetic is exact.
         """
-        width = self.tree.stop - self.tree.start
-        centred = np.where(np.isnan(scaled), 0, scaled - self.centre)
-        norms = np.sqrt(_node_sums(centred**2, *_nodes(self.tree)))
-        errors: F64 = 1.01 * _ROUNDING * (norms + self.spread) + _UNDERFLOW * np.sqrt(width)
-        if self.grid > 0:
-            largest = np.abs(self.spread[0] / self.grid)
-            units = centred / self.grid
-            off_grid = (units != np.rint(units)) | (np.abs(units) > largest)
-            exact = _node_sums(off_grid.astype(np.float64), *_nodes(self.tree)) == 0
-            errors[exact & (width * (2 * largest) ** 2 <= 1 / _ROUNDING)] = 0
+        tree, of_reference = self.tree, (self.centre, self.spread, self.grid)
+        errors: F64 = _absolute_errors(scaled, *of_reference, tree.start, tree.stop, tree.left, tree.right)
         return errors
 
     def _stretch(self, rows: F64) -> F64:
@@ -167,7 +149,7 @@ class NodeIndex:
         missing = np.isnan(rows)
         if not missing.any():
             return np.ones((1, len(self.tree.start)))
-        observed = _node_sums((~missing).astype(np.float64), *_nodes(self.tree))
+        observed = _node_sums(~missing, self.tree)
         width = self.tree.stop - self.tree.start
         return np.asarray(np.sqrt(n_kept(width, self.alpha) / n_kept(observed, self.alpha)))
 
@@ -182,22 +164,71 @@ class NodeIndex:
         return len(self.reference) * int((self.tree.stop - self.tree.start).sum())
 
 
-def _nodes(tree: AttributeTree) -> tuple[I64, ...]:
-    return tree.start, tree.stop, tree.left, tree.right
+def _node_sums(values: NDArray[Any], tree: AttributeTree) -> NDArray[Any]:
+    """Sum over the columns of every node, rows x nodes."""
+    return np.stack([values[:, a:b].sum(axis=1) for a, b in zip(tree.start, tree.stop, strict=True)], axis=1)
 
 
 @njit(cache=True, nogil=True)
-def _node_sums(values: F64, start: I64, stop: I64, left: I64, right: I64) -> F64:
-    """Sum over the columns of every node, rows x nodes."""
-    sums = np.zeros((len(values), len(start)))
-    for r in range(len(values)):
+def _absolute_errors(
+    rows: F64, centre: F64, spread: F64, grid: float, start: I64, stop: I64, left: I64, right: I64
+) -> F64:
+    errors, squares, off_grid = np.empty((len(rows), len(start))), np.zeros(len(start)), np.zeros(len(start))
+    largest = abs(spread[0] / grid) if grid > 0 else 0.0
+    for r in range(len(rows)):
         for node in range(len(start) - 1, -1, -1):
+            width = stop[node] - start[node]
             if left[node] >= 0:
-                sums[r, node] = sums[r, left[node]] + sums[r, right[node]]
-                continue
-            for column in range(start[node], stop[node]):
-                sums[r, node] += values[r, column]
-    return sums
+                squares[node] = squares[left[node]] + squares[right[node]]
+                off_grid[node] = off_grid[left[node]] + off_grid[right[node]]
+            else:
+                squares[node] = off_grid[node] = 0
+                for column in range(start[node], stop[node]):
+                    value = rows[r, column] - centre[column]
+                    if not math.isnan(value):
+                        squares[node] += value * value
+                        if grid > 0:
+                            off_grid[node] += value % grid != 0 or abs(value / grid) > largest
+            errors[r, node] = 1.01 * _ROUNDING * (math.sqrt(squares[node]) + spread[node])
+            errors[r, node] += _UNDERFLOW * math.sqrt(width)
+            if grid > 0 and off_grid[node] == 0 and width * (2 * largest) ** 2 <= 1 / _ROUNDING:
+                errors[r, node] = 0
+    return errors
+
+
+@njit(cache=True, nogil=True)
+def _squared_limits(limits: F64, stretch: F64, relative: F64, errors: F64) -> F32:
+    """Return up to which estimates distances are surely within the limits, and up to which they may be.
+
+    2 x rows x nodes; -1 where none is. Rounded down to float32, of which one is below a number exactly if it is below
+    that number rounded down.
+    """
+    squares = np.empty((2, len(errors), len(limits)), dtype=np.float32)
+    for r in range(len(errors)):
+        for node in range(len(limits)):
+            factor, error = stretch[min(r, len(stretch) - 1), node], errors[r, node]
+            limit = limits[node] / factor
+            sure = possible = -1.0
+            if limit >= 0 and error == 0:
+                # The largest number whose root, stretched, does not exceed the limit.
+                sure = limit**2
+                while math.sqrt(sure) * factor > limits[node]:
+                    sure = np.nextafter(sure, -np.inf)
+                while sure < np.inf and math.sqrt(np.nextafter(sure, np.inf)) * factor <= limits[node]:
+                    sure = np.nextafter(sure, np.inf)
+                possible = sure
+            elif limit >= 0:
+                possible = ((limit + error) / (1 - relative[node])) ** 2 * (1 + MARGIN)
+                if limit > error:
+                    sure = ((limit - error) / (1 + relative[node])) ** 2 * (1 - MARGIN)
+            squares[0, r, node], squares[1, r, node] = _rounded_down(sure), _rounded_down(possible)
+    return squares
+
+
+@njit(cache=True, nogil=True)
+def _rounded_down(value: float) -> np.float32:
+    rounded = np.float32(value)
+    return np.nextafter(rounded, np.float32(-np.inf)) if rounded > value else rounded
 
 
 def _grid(centred: F64) -> float:
@@ -209,25 +240,6 @@ def _grid(centred: F64) -> float:
             return unit
         unit /= 2
     return 0.0
-
-
-def _rounded_down(values: F64) -> F32:
-    """Return the largest float32 not above each value: a float32 is below one exactly if it is below the other."""
-    with np.errstate(over="ignore"):
-        rounded = values.astype(np.float32)
-    return np.where(rounded > values, np.nextafter(rounded, np.float32(-np.inf)), rounded)
-
-
-def _largest_squares(limits: F64, stretch: F64) -> F64:
-    """Return the largest numbers whose roots, stretched, do not exceed the limits; -1 where there is none."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        squares = np.where(limits >= 0, (limits / stretch) ** 2, -1.0)
-    for _ in range(4):
-        above = np.nextafter(squares, np.inf)
-        squares = np.where((limits >= 0) & (np.sqrt(np.abs(above)) * stretch <= limits), above, squares)
-        too_large = (limits >= 0) & (np.sqrt(np.abs(squares)) * stretch > limits)
-        squares = np.where(too_large, np.nextafter(squares, -np.inf), squares)
-    return squares
 
 
 def _scale_exponent(low: F64, high: F64) -> int:

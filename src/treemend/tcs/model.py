@@ -11,7 +11,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from treemend.exceptions import ModelFileError, ParameterError
 from treemend.model_file import check_shapes
@@ -19,7 +18,7 @@ from treemend.params import check_choice, check_count, check_share
 from treemend.tcs.imputation import IMPUTATIONS
 from treemend.tcs.index import NodeIndex
 from treemend.tcs.search import ROOT_RULES
-from treemend.tcs.tree import AttributeTree, build_tree
+from treemend.tcs.tree import F64, I64, AttributeTree, build_tree
 
 __all__ = ["NOTHING_DECLARED", "TCSModel", "TCSParams", "counts_at_least", "level_at", "radius_limits"]
 
@@ -27,7 +26,7 @@ NOTHING_DECLARED = -1.0
 """A tau below every score: no node is anomalous, no row is changed."""
 
 
-def counts_at_least(radii: NDArray[np.float64], ascending: NDArray[np.float64]) -> NDArray[np.int64]:
+def counts_at_least(radii: F64, ascending: F64) -> I64:
     """Count the reference rows that are at least as unusual, rows x nodes.
 
     A reference row is left out of the ranking, as of its own neighbours, by taking 1 off: a fresh row can be more
@@ -55,7 +54,7 @@ def level_at(tau: float, n_rows: int) -> int:
     return max(-1, min(math.floor(tau * n_rows + 1e-9), n_rows))
 
 
-def radius_limits(ascending: NDArray[np.float64], level: int) -> NDArray[np.float64]:
+def radius_limits(ascending: F64, level: int) -> F64:
     """Return the radius of each node beyond which its count is at most ``level``.
 
     Examples
@@ -109,9 +108,9 @@ class TCSModel:
     share of the reference rows, each judged by the others, in which the search declares something.
     """
 
-    rows: NDArray[np.float64]
+    rows: F64
     tree: AttributeTree
-    radii: NDArray[np.float64]
+    radii: F64
     tau: float
     reference_rate: float
     params: TCSParams
@@ -122,16 +121,11 @@ class TCSModel:
 
     def validate(self) -> None:
         """Refuse arrays that cannot come from a fit: a model file may have been altered and sealed again."""
-        check_shapes(
-            self, {"nodes": self.tree.n_nodes, "columns": self.tree.n_features}, rows="n columns", radii="n nodes"
-        )
-        expected = build_tree(self.tree.n_features, self.params.depth)
-        if not all(
-            np.array_equal(getattr(self.tree, field.name), getattr(expected, field.name)) for field in fields(expected)
-        ):
-            raise ModelFileError(
-                f"tree is not the attribute tree of {self.tree.n_features} columns and depth {self.params.depth}."
-            )
+        tree, n_columns, depth = self.tree, self.tree.n_features, self.params.depth
+        check_shapes(self, {"nodes": tree.n_nodes, "columns": n_columns}, rows="n columns", radii="n nodes")
+        expected = vars(build_tree(n_columns, depth))
+        if not all(np.array_equal(getattr(tree, name), array) for name, array in expected.items()):
+            raise ModelFileError(f"tree is not the attribute tree of {n_columns} columns and depth {depth}.")
         if not np.isfinite(self.rows).all() or not (self.radii >= 0).all():
             raise ModelFileError("rows must be finite and radii must not be negative.")
         if not (0 <= self.tau <= 1 or self.tau == NOTHING_DECLARED) or not 0 <= self.reference_rate <= 1:
@@ -155,6 +149,6 @@ class TCSModel:
         return NodeIndex.build(self.rows, self.tree, self.params.alpha)
 
     @cached_property
-    def ascending(self) -> NDArray[np.float64]:
+    def ascending(self) -> F64:
         """The radii, nodes x reference rows, sorted at each node."""
         return np.ascontiguousarray(np.sort(self.radii, axis=0).T)

@@ -15,12 +15,12 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from treemend.tcs.exact import F32, I64
+from treemend.tcs.exact import FASTMATH
+from treemend.tcs.tree import F32, I64
 
-__all__ = ["FASTMATH", "LANES", "Network", "estimate_block"]
+__all__ = ["LANES", "Network", "estimate_block"]
 
 LANES = 32
-FASTMATH = {"nnan", "ninf", "nsz", "contract", "reassoc"}
 Eight = tuple[float, float, float, float, float, float, float, float]
 NARROW, SQUARE, QUARTER, HALVE, MERGE, PAIR, ADD = range(7)
 
@@ -87,19 +87,17 @@ def _sorted_by_four(w: Eight, x: Eight) -> Eight:
 
 
 @njit(forceinline=True, fastmath=FASTMATH)
-def estimate_block(
-    block: F32, row: F32, network: Network, top: int, last: int, scratch: tuple[F32, F32], estimates: F32
-) -> None:
+def estimate_block(block: F32, row: F32, network: Network, top: int, wires: F32, estimates: F32) -> None:
     """Write the estimated squared distances of a row to a block to ``estimates``, (nodes + 1) x LANES.
 
-    Nodes ``top`` to ``last``, neighbours of one depth, and those below them are estimated. ``scratch`` has two views of
-    the same memory. ``estimates`` holds finite numbers before; its last row is for places without a node.
+    Node ``top`` and those below it are estimated. ``wires`` is scratch. ``estimates`` holds finite numbers before;
+    its last row is for places without a node.
     """
-    weights, node_at, (wires, eights) = network.weights, network.node_at, scratch
+    weights, node_at, eights = network.weights, network.node_at, wires.reshape(-1, 8 * LANES)
     # As a number that the compiler does not know: loops of unknown length it vectorises, short ones it unrolls.
     lanes = estimates.shape[1]
     n_wires = 8 * len(eights)
-    for number in range(network.begin[top], network.begin[last + 1]):
+    for number in range(network.begin[top], network.begin[top + 1]):
         operation, begin, end, width, stride = network.passes[number]
         if operation == SQUARE:
             for g in range(begin // 8, (end + 7) // 8):

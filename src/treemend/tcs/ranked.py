@@ -9,19 +9,15 @@ from numba import njit
 from numpy.typing import NDArray
 
 from treemend.tcs import network as operations
-from treemend.tcs.exact import F32, F64, I64, Errors, kth_radii
-from treemend.tcs.network import FASTMATH, LANES, Network, estimate_block
-from treemend.tcs.tree import AttributeTree
+from treemend.tcs.exact import FASTMATH, PADDING, Errors, count_up_to, kth_radii
+from treemend.tcs.network import LANES, Network, estimate_block
+from treemend.tcs.tree import F32, F64, I64, AttributeTree
 
 __all__ = ["RankedScan", "n_kept"]
 
 ESTIMATES_TOGETHER = 500_000
 """Rows are scanned together up to this many estimates, which stay in a cache, while each block is read once for them
 (benchmarks/speed)."""
-
-PADDING = np.float32(1e16)
-"""On wires without a column and for rows that fill up the last block: its square is larger than any other."""
-
 
 WIRES_IN_CACHE = 64
 Pass = tuple[int, int, int, int, int]
@@ -65,7 +61,7 @@ class RankedScan:
         estimates = np.zeros((together, n_blocks, n_columns, LANES), dtype=np.float32)
         for first in range(0, len(rows), together):
             part = slice(first, first + together)
-            estimate_rows(self.blocks, on_wires[part], self.network, 0, self._scratch(), estimates)
+            estimate_rows(self.blocks, on_wires[part], self.network, 0, estimates)
             some, own, wrong = rows[part], left_out[part], (errors[0], errors[1][part])
             kth_radii(estimates, no_seconds, cells, some, nodes, own, self.alpha, wrong, n_neighbors, radii[part])
         return radii
@@ -77,22 +73,18 @@ class RankedScan:
         for at, network in self._networks(rows, alpha):
             for r in at:
                 on_wires = self._on_wires(rows[r : r + 1])
-                estimate_rows(self.blocks, on_wires, network, nodes[r], self._scratch(), estimates)
+                estimate_rows(self.blocks, on_wires, network, nodes[r], estimates)
                 found[r] = estimates[0, :, nodes[r]]
         return found.reshape(len(rows), -1)
 
-    def count_within(self, rows: F64, n_neighbors: int, inner: F32, outer: F32) -> tuple[I64, I64]:
-        """Count the reference rows with estimates up to ``inner`` and up to ``outer``, rows x nodes.
-
-        The counting ends where K are up to ``inner``.
-        """
-        sure, possible = np.zeros((2, *inner.shape), dtype=np.int64)
+    def count_within(self, rows: F64, n_neighbors: int, limits: F32) -> I64:
+        """Count the reference rows with estimates up to two limits, 2 x rows x nodes, until K are up to the first."""
+        counts = np.zeros(limits.shape, dtype=np.int64)
         for at, network in self._networks(rows, self.alpha):
-            found = sure[at], possible[at]
-            on_wires, limits = self._on_wires(rows[at]), (inner[at], outer[at])
-            count_ranked(self.blocks, on_wires, network, self.tree.depth, limits, n_neighbors, self._scratch(), found)
-            sure[at], possible[at] = found
-        return sure, possible
+            found, on_wires = counts[:, at], self._on_wires(rows[at])
+            count_ranked(self.blocks, on_wires, network, self.tree.parent, limits[:, at], n_neighbors, found)
+            counts[:, at] = found
+        return counts
 
     def _networks(self, rows: F64, alpha: float) -> Iterator[tuple[NDArray[np.intp], Network]]:
         """Yield rows with the network for them: all complete ones, and each with missing values by itself."""
@@ -110,10 +102,6 @@ class RankedScan:
         on_wires = np.zeros((len(rows), self.network.weights.shape[1]), dtype=np.float32)
         on_wires[:, self.wire] = np.where(np.isnan(rows), -PADDING, rows - self.centre)
         return on_wires
-
-    def _scratch(self) -> tuple[F32, F32]:
-        wires = np.zeros(self.network.weights.shape[1] * LANES, dtype=np.float32)
-        return wires, wires.reshape(-1, 8 * LANES)
 
 
 def _build_network(tree: AttributeTree) -> tuple[I64, Network]:
@@ -193,66 +181,39 @@ def _counting(network: Network, kept: I64) -> Network:
 
 
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
-def estimate_rows(
-    blocks: F32, rows: F32, network: Network, node: int, scratch: tuple[F32, F32], estimates: F32
-) -> None:
+def estimate_rows(blocks: F32, rows: F32, network: Network, node: int, estimates: F32) -> None:
     """Fill ``estimates``, rows x blocks x (nodes + 1) x LANES, at a node and those below it."""
+    wires = np.zeros(LANES * rows.shape[1], dtype=np.float32)
     for block in range(len(blocks)):
         for r in range(len(rows)):
-            estimate_block(blocks[block], rows[r], network, node, node, scratch, estimates[r, block])
+            estimate_block(blocks[block], rows[r], network, node, wires, estimates[r, block])
 
 
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
-def count_ranked(
-    blocks: F32,
-    rows: F32,
-    network: Network,
-    depth: I64,
-    limits: tuple[F32, F32],
-    n_neighbors: int,
-    scratch: tuple[F32, F32],
-    counts: tuple[I64, I64],
-) -> None:
+def count_ranked(blocks: F32, rows: F32, network: Network, parent: I64, limits: F32, k: int, counts: I64) -> None:
     """Count estimates up to two limits until K are up to the first.
 
-    For each block, all nodes from some depth on are estimated at once, and nodes above that are in doubt one by one;
-    the depth is the one for which the fewest wires are read.
+    For each block, a node in doubt is estimated together with all nodes below it.
     """
-    (inner, outer), (sure, possible) = limits, counts
-    n_nodes, n_depths = len(depth), depth[-1] + 1
+    n_nodes, wires = len(parent), np.zeros(LANES * rows.shape[1], dtype=np.float32)
     estimates = np.zeros((n_nodes + 1, LANES), dtype=np.float32)
-    lanes = estimates.shape[1]
-    cost, first = np.zeros(n_nodes), np.full(n_depths + 1, n_nodes)
-    for node in range(n_nodes - 1, -1, -1):
-        first[depth[node]] = node
-        for number in range(network.begin[node], network.begin[node + 1]):
-            cost[node] += network.passes[number, 2] - network.passes[number, 1] + 4
+    tops, doubtful = np.empty((2, n_nodes), dtype=np.int64)
+    covered = np.zeros(n_nodes, dtype=np.bool_)
     for r in range(len(rows)):
+        decided = True
         for block in range(len(blocks)):
-            lowest, top, in_doubt = np.inf, n_depths, 0.0
-            for level in range(n_depths + 1):
-                at_once = in_doubt
-                for node in range(first[level], first[min(level + 1, n_depths)]):
-                    at_once += cost[node]
-                    in_doubt += cost[node] * (sure[r, node] < n_neighbors)
-                if at_once < lowest:
-                    lowest, top = at_once, level
-            if in_doubt == 0:
-                break
-            # One call for all nodes from the depth on, and one for each node above it that is in doubt.
-            for number in range(-1, first[top]):
-                low, last, until = first[top], first[min(top + 1, n_depths)] - 1, n_nodes
-                if number >= 0:
-                    low, last, until = number, number, number + 1
-                if last < low or (number >= 0 and sure[r, number] >= n_neighbors):
-                    continue
-                estimate_block(blocks[block], rows[r], network, low, last, scratch, estimates)
-                for node in range(low, until):
-                    if sure[r, node] >= n_neighbors:
-                        continue
-                    n_inner = n_outer = 0
-                    for i in range(lanes):
-                        n_inner += estimates[node, i] <= inner[r, node]
-                        n_outer += estimates[node, i] <= outer[r, node]
-                    sure[r, node] += n_inner
-                    possible[r, node] += n_outer
+            if decided:
+                n_tops = n_doubtful = 0
+                for node in range(n_nodes):
+                    in_doubt, below = counts[0, r, node] < k, node > 0 and covered[parent[node]]
+                    covered[node] = in_doubt or below
+                    tops[n_tops], doubtful[n_doubtful] = node, node
+                    n_tops += in_doubt and not below
+                    n_doubtful += in_doubt
+            for i in range(n_tops):
+                estimate_block(blocks[block], rows[r], network, tops[i], wires, estimates)
+            decided = False
+            for i in range(n_doubtful):
+                node = doubtful[i]
+                count_up_to(limits, r, node, estimates[node], counts)
+                decided |= counts[0, r, node] >= k

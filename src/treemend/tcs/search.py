@@ -6,14 +6,11 @@ function of ``tau``, and the threshold at which a row's result changes (docs/met
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-from treemend.tcs.exact import F64, I64
-from treemend.tcs.tree import AttributeTree
+from treemend.tcs.tree import F64, I64, AttributeTree, Bools
 
 __all__ = ["ROOT_RULES", "alarm_rates", "attribute_mask", "declared_nodes", "largest_level", "turning_levels"]
 
-Bools = NDArray[np.bool_]
 ROOT_RULES = ("continue", "stop")
 
 
@@ -40,8 +37,8 @@ def alarm_rates(counts: I64, tree: AttributeTree, root_rule: str) -> F64:
 
     ``counts``, rows x nodes, are the reference rows' own. A node is anomalous at a level if its count is at most that.
     """
-    changes = np.zeros(len(counts) + 1, dtype=np.int64)
-    _count_alarm_changes(counts, tree.left, tree.right, root_rule == "stop", changes)
+    changes, turning = np.zeros(len(counts) + 1, dtype=np.int64), np.empty(len(counts), dtype=np.int64)
+    _follow_levels(counts, tree.left, tree.right, root_rule == "stop", 0, changes, turning)
     return np.cumsum(changes) / len(counts)
 
 
@@ -66,8 +63,8 @@ def turning_levels(counts: I64, tree: AttributeTree, level: int, n_levels: int, 
     For a row with something declared at ``level``: the lowest level down to which that remains so. For the others: the
     next level at which something is declared, or ``n_levels``, one above the highest, if there is none.
     """
-    turning = np.empty(len(counts), dtype=np.int64)
-    _find_turning_levels(counts, tree.left, tree.right, root_rule == "stop", level, n_levels, turning)
+    changes, turning = np.zeros(n_levels, dtype=np.int64), np.empty(len(counts), dtype=np.int64)
+    _follow_levels(counts, tree.left, tree.right, root_rule == "stop", level, changes, turning)
     return turning
 
 
@@ -106,51 +103,29 @@ def _declare_rows(anomalous: Bools, left: I64, right: I64, stop_at_root: bool, d
 
 
 @njit(cache=True, nogil=True)
-def _results_by_level(
-    counts: I64, n_levels: int, left: I64, right: I64, stop_at_root: bool, levels: I64, found: Bools
-) -> int:
-    """List the levels at which a label of one row changes, and whether anything is declared from each on."""
-    anomalous, searched = np.empty(len(left), dtype=np.bool_), np.empty(len(left), dtype=np.bool_)
-    declared = np.empty(len(left), dtype=np.bool_)
-    n_found = 0
-    level = max(0, counts.min())
-    while level < n_levels:
-        following = n_levels
-        for node in range(len(left)):
-            anomalous[node] = counts[node] <= level
-            if level < counts[node] < following:
-                following = counts[node]
-        levels[n_found] = level
-        found[n_found] = _declare(anomalous, left, right, stop_at_root, searched, declared)
-        n_found += 1
-        level = following
-    return n_found
-
-
-@njit(cache=True, nogil=True)
-def _count_alarm_changes(counts: I64, left: I64, right: I64, stop_at_root: bool, changes: I64) -> None:
-    """Add to ``changes[k]`` by how many the rows with an alarm grow from level ``k - 1`` to ``k``."""
-    levels, found = np.empty(len(left), dtype=np.int64), np.empty(len(left), dtype=np.bool_)
-    for row in range(len(counts)):
-        before = False
-        for step in range(_results_by_level(counts[row], len(changes), left, right, stop_at_root, levels, found)):
-            if found[step] != before:
-                before = found[step]
-                changes[levels[step]] += 1 if before else -1
-
-
-@njit(cache=True, nogil=True)
-def _find_turning_levels(
-    counts: I64, left: I64, right: I64, stop_at_root: bool, level: int, n_levels: int, turning: I64
+def _follow_levels(
+    counts: I64, left: I64, right: I64, stop_at_root: bool, in_force: int, changes: I64, turning: I64
 ) -> None:
-    levels, found = np.empty(len(left), dtype=np.int64), np.empty(len(left), dtype=np.bool_)
+    """Search each row at every level at which one of its labels changes.
+
+    Adds to ``changes[k]`` by how many the rows with an alarm grow from level ``k - 1`` to ``k``, and fills ``turning``.
+    """
+    n_levels = len(changes)
+    anomalous, searched, declared = np.empty((3, len(left)), dtype=np.bool_)
     for row in range(len(counts)):
-        n_steps = _results_by_level(counts[row], n_levels, left, right, stop_at_root, levels, found)
-        since = turning[row] = n_levels
-        for step in range(n_steps):
-            since = min(since, levels[step]) if found[step] else n_levels
-            until = levels[step + 1] if step + 1 < n_steps else n_levels
-            # A result that holds from this step up to the next: is it the one in force, or the first above?
-            if found[step] and until > level:
+        level, since, before = max(0, counts[row].min()), n_levels, False
+        turning[row] = n_levels
+        while level < n_levels:
+            following = n_levels
+            for node in range(len(left)):
+                anomalous[node] = counts[row, node] <= level
+                if level < counts[row, node] < following:
+                    following = counts[row, node]
+            found = _declare(anomalous, left, right, stop_at_root, searched, declared)
+            if found != before:
+                since, before = level, found
+                changes[level] += 1 if found else -1
+            # A result that holds up to the following level: is it the one in force, or the first above?
+            if found and following > in_force and turning[row] == n_levels:
                 turning[row] = since
-                break
+            level = following

@@ -9,6 +9,11 @@ from numpy.typing import NDArray
 
 __all__ = ["AttributeTree", "build_tree", "grid_order"]
 
+F32 = NDArray[np.float32]
+F64 = NDArray[np.float64]
+I64 = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
 
 @dataclass(frozen=True, eq=False)
 class AttributeTree:
@@ -34,12 +39,12 @@ class AttributeTree:
     [-1, 2, 1, 4, 3, 6, 5]
     """
 
-    start: NDArray[np.int64]
-    stop: NDArray[np.int64]
-    parent: NDArray[np.int64]
-    left: NDArray[np.int64]
-    right: NDArray[np.int64]
-    depth: NDArray[np.int64]
+    start: I64
+    stop: I64
+    parent: I64
+    left: I64
+    right: I64
+    depth: I64
 
     @property
     def n_nodes(self) -> int:
@@ -57,7 +62,7 @@ class AttributeTree:
         return int(self.depth.max())
 
     @cached_property
-    def sibling(self) -> NDArray[np.int64]:
+    def sibling(self) -> I64:
         """The other child of each node's parent; -1 at the root."""
         sibling = self.left[self.parent] + self.right[self.parent] - np.arange(self.n_nodes)
         sibling[0] = -1
@@ -79,25 +84,18 @@ def build_tree(n_features: int, depth: int) -> AttributeTree:
     AttributeTree
         The tree. A node of odd width has the narrower half on the left.
     """
-    start, stop, parent, left, right, level = [0], [n_features], [-1], [-1], [-1], [0]
-    node = 0
-    while node < len(start):
-        width = stop[node] - start[node]
-        if level[node] < depth and width >= 2:
-            middle = start[node] + width // 2
-            left[node], right[node] = len(start), len(start) + 1
-            start += [start[node], middle]
-            stop += [middle, stop[node]]
-            parent += [node, node]
-            left += [-1, -1]
-            right += [-1, -1]
-            level += [level[node] + 1] * 2
-        node += 1
-    arrays = (np.array(numbers, dtype=np.int64) for numbers in (start, stop, parent, left, right, level))
-    return AttributeTree(*arrays)
+    nodes = [(0, n_features, -1, 0)]
+    for node, (begin, end, _, level) in enumerate(nodes):
+        if level < depth and end - begin >= 2:
+            middle = (begin + end) // 2
+            nodes += [(begin, middle, node, level + 1), (middle, end, node, level + 1)]
+    start, stop, parent, level_of = np.array(nodes, dtype=np.int64).T.copy()
+    left, right = np.full((2, len(nodes)), -1)
+    left[parent[1::2]], right[parent[2::2]] = np.arange(1, len(nodes), 2), np.arange(2, len(nodes), 2)
+    return AttributeTree(start, stop, parent, left, right, level_of)
 
 
-def grid_order(height: int, width: int, channels: int = 1) -> NDArray[np.int64]:
+def grid_order(height: int, width: int, channels: int = 1) -> I64:
     """Order the cells of a grid so that the attribute tree halves it by column and by row in turn.
 
     `TCS` takes its columns as a sequence. Pictures are mended after a permutation of their columns, here and back:
@@ -130,7 +128,7 @@ def grid_order(height: int, width: int, channels: int = 1) -> NDArray[np.int64]:
     return np.concatenate([part.ravel() for part in _halved(cells)])
 
 
-def _halved(cells: NDArray[np.int64]) -> Sequence[NDArray[np.int64]]:
+def _halved(cells: I64) -> Sequence[I64]:
     height, width = cells.shape[:2]
     if height == width == 1:
         return [cells]
