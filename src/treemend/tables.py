@@ -83,9 +83,11 @@ def attributes_only(table: Any, passthrough: Sequence[Any]) -> Any:
 
 
 def count_rows(table: Any) -> int:
-    """Return the number of rows of a table of any kind."""
+    """Return the number of rows of a table of any kind; 0 for what is not a table."""
+    if is_into_dataframe(table):
+        return len(_frame(table))
     _refuse_unread(table)
-    return len(table)
+    return len(table) if hasattr(table, "__len__") else 0
 
 
 def take_rows(table: Any, rows: NDArray[np.int64]) -> Any:

@@ -189,7 +189,7 @@ def _walk(table: FileTable, reference: Reference, files: dict[str, BinaryIO], op
     for writer in writers.values():
         writer.close()
     rounded = [table.columns[column] for column, is_touched in zip(columns, touched, strict=True) if is_touched]
-    integers = [column.name for column in rounded if column.integer]
+    integers = [column.name for column in rounded if column.decimals == 0]
     if integers:
         say(f"note: {table.label}: rounded in columns of integers: {listed(integers)}", quiet=options.quiet)
     notes = () if drift is None else drift.notes(names)
