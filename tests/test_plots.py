@@ -168,13 +168,13 @@ def test_map_colours_the_kinds_in_layout_order():
 
 def test_a_map_of_many_cells_is_shaded_by_share():
     mask = np.zeros((1_990, 3), bool)
-    mask[100:105, 1], mask[1_980:, 2] = True, True
+    mask[105:110, 1], mask[1_980:, 2] = True, True
     (ax,) = plots.plot_map(findings(np.zeros(mask.shape), mask=mask, names=["a", "b", "c"])).axes
     drawn = np.array(colours(ax))
-    assert drawn.shape == (199, 3)
-    assert drawn[198].tolist() == [plots.PALE, plots.PALE, plots.ORANGE.lower()]
-    assert drawn[10, 1] not in (plots.PALE, plots.ORANGE.lower())
-    assert (drawn != plots.PALE).sum() == 2
+    assert drawn.shape == (285, 3)
+    assert drawn[283].tolist() == [plots.PALE, plots.PALE, plots.ORANGE.lower()]
+    assert drawn[15, 1] not in (plots.PALE, plots.ORANGE.lower())
+    assert (drawn != plots.PALE).sum() == 4
     assert tuple(ax.images[0].get_extent()) == (-0.5, 2.5, 1989.5, -0.5)
     assert ax.get_ylabel() == "row, in blocks shaded by share, up to 100 %"
     assert plots.plot_map(findings(np.zeros((3, 900)))).axes[0].images[0].get_array().shape == (3, 300, 3)

@@ -28,7 +28,7 @@ _MEANINGS = {"as it came": PALE, **dict(zip(KINDS, KIND_COLOURS, strict=True))}
 _MEANINGS |= {"replaced": ORANGE, "was missing": SKY, "row left as it is: unusual": YELLOW}
 """What the labels of cells mean, from -1 on."""
 _MOST_LABELS, _MOST_ROW_LABELS, _LETTERS_ABREAST = 40, 20, 60
-_MOST_DRAWN = 200, 400
+_MOST_DRAWN = 300, 400
 """Rows and columns of a map; a figure of the usual size has a pixel for each."""
 _SIMILAR = 20
 """Where a column's range is this many times another's, one axis of values shows only the wider one."""
