@@ -63,12 +63,6 @@ def mend(options: Options) -> Outcome:
     return mend_table(open_files(options.paths, options), None, options)
 
 
-def mend_to_file(options: Options) -> str:
-    """Mend rows, and return a line that says what was found."""
-    target = "standard output" if options.output == STANDARD_STREAM else options.output
-    return f"{target}: {mend(options)[0]['headline']}"
-
-
 def check_options(options: Options) -> None:
     """Refuse options that contradict each other, before anything is read."""
     if options.model and options.clean:
