@@ -54,13 +54,17 @@ imports: $(VENV)/.installed
 docstrings: $(VENV)/.installed
 	$(BIN)/python tests/docstrings.py
 
-dist: $(VENV)/.plots            ## wheel and source distribution, installed into a fresh environment and tried
+dist: $(VENV)/.plots            ## wheel and source distribution, each installed into a fresh environment and tried
 	rm -rf dist .venv-dist
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'build>=1.0'
 	$(BIN)/python -m build --outdir dist .
-	$(PYTHON) -m venv .venv-dist
-	.venv-dist/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
-	cd .venv-dist && bin/treemend --version && bin/python -c 'import numpy, treemend; treemend.mend(numpy.random.default_rng(0).normal(size=(50, 6)))'
+	for made in dist/*.whl dist/*.tar.gz; do \
+		rm -rf .venv-dist && $(PYTHON) -m venv .venv-dist && \
+		.venv-dist/bin/python -m pip install --quiet --disable-pip-version-check $$made && \
+		(cd .venv-dist && bin/treemend --version && \
+			bin/python -c 'import treemend.synthetic as s; print("a,b,c,d"); [print(*row, sep=",") for row in s.waves(50, 4, rng=0)]' > rows.csv && \
+			bin/treemend mend rows.csv -o mended.csv --report mended.html) || exit 1; \
+	done
 
 format: $(VENV)/.installed            ## put the source into its form
 	$(BIN)/ruff check --fix .

@@ -123,6 +123,11 @@ def test_coloured_images_are_drawn_as_such():
     assert "before" in lines(plots.plot_row(findings(before, after, grid=(2, 3, 2)), 0).axes[0])
 
 
+def test_a_row_without_filled_cells_has_no_spread_to_show():
+    (ax,) = plots.plot_row(findings(spread=np.full((2, 6), np.nan)), 0).axes
+    assert legend(ax) == ["before", "after"]
+
+
 def test_row_is_drawn_where_asked():
     figure, ax = pyplot.subplots()
     assert plots.plot_row(findings(), 0, ax=ax) is figure
@@ -136,7 +141,7 @@ def test_a_row_that_is_not_there():
 
 def colours(ax):
     (image,) = ax.images
-    return [[to_hex(image.to_rgba(value)) for value in line] for line in image.get_array()]
+    return [[to_hex(cell) for cell in line] for line in image.get_array()]
 
 
 def test_map_tells_replaced_from_missing_and_unusual():
@@ -159,6 +164,20 @@ def test_map_colours_the_kinds_in_layout_order():
     assert colours(ax) == [[stuck, noise, plots.PALE], [plots.PALE, plots.PALE, foreign]]
     assert legend(ax) == ["as it came", "noise", "foreign", "stuck"]
     assert ticks(ax.xaxis) == ["c", "b", "a"]
+
+
+def test_a_map_of_many_cells_is_shaded_by_share():
+    mask = np.zeros((1_990, 3), bool)
+    mask[105:110, 1], mask[1_980:, 2] = True, True
+    (ax,) = plots.plot_map(findings(np.zeros(mask.shape), mask=mask, names=["a", "b", "c"])).axes
+    drawn = np.array(colours(ax))
+    assert drawn.shape == (285, 3)
+    assert drawn[283].tolist() == [plots.PALE, plots.PALE, plots.ORANGE.lower()]
+    assert drawn[15, 1] not in (plots.PALE, plots.ORANGE.lower())
+    assert (drawn != plots.PALE).sum() == 4
+    assert tuple(ax.images[0].get_extent()) == (-0.5, 2.5, 1989.5, -0.5)
+    assert ax.get_ylabel() == "row, in blocks shaded by share, up to 100 %"
+    assert plots.plot_map(findings(np.zeros((3, 900)))).axes[0].images[0].get_array().shape == (3, 300, 3)
 
 
 @pytest.mark.parametrize("mask", [np.zeros((2, 3), bool), np.ones((2, 3), bool)])

@@ -60,7 +60,7 @@ def test_plain_lines_where_they_are_asked_for(monkeypatch, impatient):
         with progress.step("reading", in_lines=True):
             three_steps()
 
-    told = "".join(f"reading: counting: {share}%, some rows\n" for share in (33, 67, 100))
+    told = "".join(f"reading: counting: {share}%, some rows, 0 s\n" for share in (33, 67, 100))
     assert shown(monkeypatch, io.StringIO(), with_lines) == told
 
 

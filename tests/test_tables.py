@@ -6,6 +6,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from treemend import mend
 from treemend.exceptions import ColumnsError, InputError
 from treemend.tables import (
     attributes_only,
@@ -171,11 +172,14 @@ def test_integers_that_the_type_cannot_hold_become_floats():
 
 
 def test_what_has_not_been_read_says_how_to_read_it():
-    for path in ("rows.csv", Path("rows.csv")):
-        with pytest.raises(InputError, match="got a path \\('rows.csv'\\). Read the file first, .*treemend mend"):
-            read_table(path)
-    with pytest.raises(InputError, match="LazyFrame.*collect"):
-        read_table(FRAMES["polars"].lazy())
+    for read in (read_table, mend):
+        for path in ("rows.csv", Path("rows.csv")):
+            with pytest.raises(InputError, match="got a path \\('rows.csv'\\). Read the file first, .*treemend mend"):
+                read(path)
+        with pytest.raises(InputError, match="LazyFrame.*collect"):
+            read(FRAMES["polars"].lazy())
+    with pytest.raises(InputError):
+        mend(None)
     dask = pytest.importorskip("dask.dataframe")
     with pytest.raises(InputError, match="treemend.dask.mend"):
         read_table(dask.from_pandas(FRAMES["pandas"], npartitions=1))
@@ -209,14 +213,16 @@ def test_arrays_pass_nothing_through():
 def test_names_that_cannot_be_told_apart():
     doubled = pd.DataFrame(VALUES, columns=["a", "b", "a"])
     for table in (doubled, pa.table([[1.0], [2.0]], names=["a", "a"])):
-        with pytest.raises(ColumnsError, match="several columns named 'a'. Rename"):
-            read_table(table)
+        for read in (read_table, mend):
+            with pytest.raises(ColumnsError, match="several columns named 'a'. Rename"):
+                read(table)
     with pytest.raises(ColumnsError, match="several columns named 'a'"):
         attributes_only(doubled, ["b"])
     unhashable = pd.DataFrame(VALUES)
     unhashable.columns = pd.Index([["a"], ["b"], ["c"]], dtype=object, tupleize_cols=False)
-    with pytest.raises(ColumnsError, match="unhashable type: 'list'. Rename"):
-        read_table(unhashable)
+    for read in (read_table, mend):
+        with pytest.raises(ColumnsError, match="unhashable type: 'list'. Rename"):
+            read(unhashable)
     with pytest.raises(ColumnsError, match=r"not there: \['a'\]; the table has 'a'"):
         read_table(FRAMES["pandas"], passthrough=[["a"]], all_there=True)
 

@@ -176,11 +176,11 @@ def _described(steps: list[_Step], *, bar: bool) -> str:
     titles = ": ".join(names[:1] + names[1:][-1:])
     seconds = time.monotonic() - measured.begun
     if not measured.total:
-        return f"{titles}, {seconds:.0f} s" if bar else titles
+        return f"{titles}, {seconds:.0f} s"
     share = measured.share()
     told = f"{share:.0%}" + f", {measured.note}" * bool(measured.note)
     if not bar:
-        return f"{titles}: {told}"
+        return f"{titles}: {told}, {seconds:.0f} s"
     marks = "━─" if (sys.stderr.encoding or "").lower().startswith("utf") else "#-"
     full = round(share * _BAR_WIDTH)
     left = f", {seconds / share - seconds:.0f} s left" if share > 0.02 else ""

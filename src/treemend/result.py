@@ -142,6 +142,8 @@ class Result:
     def plot_map(self, *, ax: "Axes | None" = None) -> "Figure":
         """Plot which cells of the table were replaced, coloured by the kind of corruption if it is known.
 
+        Of a long or wide table, blocks of cells are shaded by share.
+
         Parameters
         ----------
         ax : Axes, optional

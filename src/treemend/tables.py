@@ -83,9 +83,11 @@ def attributes_only(table: Any, passthrough: Sequence[Any]) -> Any:
 
 
 def count_rows(table: Any) -> int:
-    """Return the number of rows of a table of any kind."""
+    """Return the number of rows of a table of any kind; 0 for what is not a table."""
+    if is_into_dataframe(table):
+        return len(_frame(table))
     _refuse_unread(table)
-    return len(table)
+    return len(table) if hasattr(table, "__len__") else 0
 
 
 def take_rows(table: Any, rows: NDArray[np.int64]) -> Any:
@@ -166,19 +168,15 @@ def _replaced(column: Any, filled: NDArray[np.float64], mask: NDArray[np.bool_])
     if column.dtype.is_integer() or column.dtype == nw.Boolean:
         dtype = np.dtype("bool" if column.dtype == nw.Boolean else str(column.dtype).lower().replace("128", "64"))
         low, high = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
-        new = np.rint(filled[mask])
-        if (integer_to_rounding(filled[mask]) & (new >= low) & (new <= high)).all():
+        put_in, new = filled[mask], np.rint(filled[mask])
+        is_integer = np.abs(put_in - new) <= _ROUNDING * np.maximum(1, np.abs(put_in))
+        if (is_integer & (new >= low) & (new <= high)).all():
             integers = nw.new_series(column.name, new.astype(dtype), column.dtype, backend=column.implementation)
             return column.scatter(np.flatnonzero(mask).tolist(), integers)
     column = column if column.dtype.is_float() else column.cast(nw.Float64)
     values = column.to_numpy().copy()
     values[mask] = filled[mask]
     return nw.new_series(column.name, values, column.dtype, backend=column.implementation)
-
-
-def integer_to_rounding(values: Any) -> Any:
-    """Tell which numbers are integers but for rounding errors."""
-    return np.abs(values - np.rint(values)) <= _ROUNDING * np.maximum(1, np.abs(values))
 
 
 def _replace_columns(frame: Any, columns: list[Any]) -> Any:

@@ -62,7 +62,7 @@ def test_only_the_repaired_cell_changes(tmp_path):
     path = tmp_path / "odd.csv"
     path.write_bytes(ODD)
     assert written(FileTable([str(path)]), (1, 2), (1, 1)) == ODD.replace(b'"4"', b"0.1")
-    assert written(FileTable([str(path)]), (1, 2), (3, 0)) == ODD.replace(b"007", b"0.1")
+    assert written(FileTable([str(path)]), (1, 2), (3, 0)) == ODD.replace(b"007", b"0.10"), "as 1.50"
 
 
 def test_files_follow_each_other_on_lines_of_their_own(tmp_path):
@@ -99,6 +99,7 @@ def test_no_header_other_delimiters_and_streams(tmp_path, monkeypatch):
         ("x,y\n1,2\n\n3,inf\n", "line 4, column 'y': inf is not a finite number"),
         ("x,y\n1,2\n3\n", "line 3: 1 cells, where 2 were"),
         ("x,y\n1,2\n3,4,5\n", "line 3: 3 cells, where 2 were"),
+        ("Export of May\n\nx,y\n1,2\n", "line 3: 2 cells, where 1 were expected. Delete lines above the column names"),
         ('x,y\n1,2\n3,"4\n5,6\n', "line 3: a quote is opened and never closed"),
         ("", "is empty"),
         ("x,x\n1,2\n", "several columns named 'x'"),
@@ -156,7 +157,7 @@ def test_any_file_comes_back_and_reads_as_the_csv_module_reads_it(
     row = data.draw(st.integers(0, len(cells) - 1))
     changed = written(table, (0, 2), (row, 0), filled=-7.5).decode()
     back = list(csv.reader(io.StringIO(changed, newline="")))
-    assert back[row + 1] == ["-7.5", cells[row][1], str(cells[row][2])]
+    assert (float(back[row + 1][0]), *back[row + 1][1:]) == (-7.5, cells[row][1], str(cells[row][2]))
     assert [line for place, line in enumerate(back) if place != row + 1] == [
         line for place, line in enumerate(csv.reader(io.StringIO(text.getvalue(), newline=""))) if place != row + 1
     ]
@@ -190,7 +191,28 @@ def test_integers_and_decimal_commas_are_written_as_they_came(tmp_path):
     assert written(table, (0, 1), (1, 0), filled=3.75) == b"n;x\n1;0,5\n4;1,5\n7;2,5\n"
     assert written(table, (0, 1), (1, 1), filled=3.0) == b"n;x\n1;0,5\n12;3,0\n7;2,5\n"
     assert written(table, (0, 1), (1, 0), filled=3.75, delimiter=",") == b'n,x\n1,"0,5"\n4,"1,5"\n7,"2,5"\n'
-    assert written(table, (0, 1), (1, 1), filled=3.25, delimiter=",") == b'n,x\n1,"0,5"\n12,"3,25"\n7,"2,5"\n'
+    assert written(table, (0, 1), (1, 1), filled=3.2, delimiter=",") == b'n,x\n1,"0,5"\n12,"3,2"\n7,"2,5"\n'
+
+
+@pytest.mark.parametrize(
+    ("cells", "as_written"),
+    [
+        (("1.25", "3", "4.5"), "2.35"),
+        (("1.50", "2.25", "NA"), "2.35"),
+        (("1.0", "2.0", "3.0"), "2.3"),
+        (('"1,012"', "4", '"2,500"'), "2"),
+        (("0.1234567891", "1.5", "2.5"), "2.345678901"),
+        (("1.5e3", "1.5", "2.5"), "2.345678901"),
+    ],
+)
+def test_a_filled_cell_has_the_decimals_of_its_column(cells, as_written, tmp_path):
+    (tmp_path / "a.csv").write_text("x,y\n" + "".join(f"{cell},{row}\n" for row, cell in enumerate(cells)))
+    table = FileTable([str(tmp_path / "a.csv")])
+    assert written(table, (0,), (1, 0), filled=2.345678901).splitlines()[2] == f"{as_written},1".encode()
+    (batch,) = table.batches((0,))
+    filled, mask = np.full((3, 1), 2.345678901), np.array([[False], [True], [False]])
+    assert batch.rounded(filled, mask)[:, 0].tolist() == [2.345678901, float(as_written), 2.345678901]
+    assert str(batch.rounded(-1e-12 * filled, mask)[1, 0])[0] == ("0" if len(as_written) < 8 else "-")
 
 
 def test_the_place_of_a_row_and_its_other_cells(tmp_path):

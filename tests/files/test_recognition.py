@@ -87,7 +87,7 @@ def test_what_columns_hold(kind, tmp_path):
         "seldom": ("empty", "95% empty"),
         "never": ("empty", "empty"),
     }
-    assert [table.columns[column].integer for column in columns] == [False, False, True, True, True]
+    assert [table.columns[column].decimals == 0 for column in columns] == [False, False, True, True, True]
     assert choose_columns(table, wanted=["sensor_id", "x"])[0] == (0, 9), "asked for by name"
     assert "note" not in passed(table, unwanted=["n*"])
 

@@ -32,7 +32,7 @@ TABLE = some_findings(90, 60, names=NAMES, row_ids=IDS, notes=("Drift in sensor 
 FIXED = some_findings(90, 60, names=NAMES, row_ids=IDS, seed=5)
 IMAGES = some_findings(40, 192, grid=(8, 8, 3))
 LONG = some_findings(10_000, 12, names=[f"column_with_a_long_name_{k}" for k in range(12)], rule=Rule("fdr", 0.1, 500))
-TREE = some_findings(30, 32, tree_depth=3, kinds=None, p_values=None, cell_evidence=None)
+TREE = some_findings(30, 32, tree_depth=3, kinds=None, p_values=None, cell_evidence=None, spread=None)
 
 
 @pytest.fixture(scope="module")
@@ -446,6 +446,9 @@ def test_the_tree_is_shown_only_where_there_is_one(tree, table):
     assert tree.page.locator("#tree-part").is_visible()
     assert table.page.locator("#tree-part").is_hidden()
     assert tree.page.locator("#evidence-part").is_hidden()
+    of_table, of_tree = (opened.page.locator("#values th:visible").all_inner_texts() for opened in (table, tree))
+    assert of_table[3:] == ["put in its place", "spread", "log odds"]
+    assert of_tree == of_table[:4]
     anomalous = sum(score <= 0.02 for score in summarise(TREE)["rows"][0]["nodes"])
     assert tree.page.locator("#tree-chart .node.anomalous").count() == anomalous
 
@@ -518,4 +521,10 @@ def test_prints_within_the_paper(pages, kind):
     assert all(width == 660 for width in opened.page.evaluate(widths))
     opened.page.evaluate("window.dispatchEvent(new Event('afterprint'))")
     assert 660 not in opened.page.evaluate(widths)
+    opened.page.emulate_media(media="print")
+    opened.page.set_viewport_size({"width": 690, "height": 970})
+    bars = opened.page.locator(".top svg").evaluate_all("all => all.map(one => one.getBoundingClientRect().width)")
+    opened.page.emulate_media(media="screen")
+    opened.page.set_viewport_size(DESKTOP)
+    assert min(bars, default=100) > 60
     assert opened.faults == []

@@ -42,7 +42,8 @@ def _run(name: str, options: Options) -> tuple[int, list[str]]:
         run.fit(options)
     elif name == "mend":
         in_parts = options.dask is not None or parts.is_folder_to_folder(options)
-        lines = [parts.mend(options) if in_parts else run.mend_to_file(options)]
+        target = "standard output" if options.output == "-" else options.output
+        lines = [f"{target}: {parts.mend(options) if in_parts else run.mend(options)[0]['headline']}"]
     elif name == "check":
         fails, lines = run.check(options)
     elif name == "inspect":

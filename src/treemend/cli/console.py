@@ -62,7 +62,7 @@ def worst_rows(summary: dict[str, Any]) -> list[str]:
     n_declared = summary["totals"]["corrupted_rows"] + summary["totals"]["unusual_rows"]
     if n_declared > len(lines):
         lines.append(f"  and {counted(n_declared - len(lines), 'row')} more")
-    return [printable(line) for line in lines]
+    return lines
 
 
 def _found(summary: dict[str, Any], row: dict[str, Any]) -> str:
@@ -100,7 +100,7 @@ def model_lines(path: str) -> list[str]:
         "parameters": "",
         **{f"  {name}": repr(value) for name, value in sorted(estimator.get_params(deep=False).items())},
     }
-    return [printable(f"{name:{20 if name.startswith(' ') else 13}}{value}".rstrip()) for name, value in told.items()]
+    return [f"{name:{20 if name.startswith(' ') else 13}}{value}".rstrip() for name, value in told.items()]
 
 
 def _layout_words(layout: Any) -> str:

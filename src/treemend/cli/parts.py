@@ -44,7 +44,7 @@ def is_folder_to_folder(options: Options) -> bool:
 
 
 def mend(options: Options) -> str:
-    """Mend the parts that do not exist yet, and return a line that says what was found in them."""
+    """Mend the parts that do not exist yet, and say what was found in them."""
     _check(options)
     folder, output, mask = options.paths[0], options.output, options.mask
     names = [os.path.relpath(file, folder) for file in files_of(folder)]
@@ -77,8 +77,8 @@ def mend(options: Options) -> str:
             totals = {name: totals.get(name, 0) + count for name, count in counts.items()}
             progress.advance(1, f"{totals['rows']:,} rows")
     if not left:
-        return f"{output}: nothing left to do"
-    return f"{output}: {counted(len(left), 'part')} mended. {headline(totals, repaired=True)}"
+        return "nothing left to do"
+    return f"{counted(len(left), 'part')} mended. {headline(totals, repaired=True)}"
 
 
 def _check(options: Options) -> None:

@@ -63,12 +63,6 @@ def mend(options: Options) -> Outcome:
     return mend_table(open_files(options.paths, options), None, options)
 
 
-def mend_to_file(options: Options) -> str:
-    """Mend rows, and return a line that says what was found."""
-    target = "standard output" if options.output == STANDARD_STREAM else options.output
-    return f"{target}: {mend(options)[0]['headline']}"
-
-
 def check_options(options: Options) -> None:
     """Refuse options that contradict each other, before anything is read."""
     if options.model and options.clean:
@@ -189,7 +183,7 @@ def _walk(table: FileTable, reference: Reference, files: dict[str, BinaryIO], op
     for writer in writers.values():
         writer.close()
     rounded = [table.columns[column] for column, is_touched in zip(columns, touched, strict=True) if is_touched]
-    integers = [column.name for column in rounded if column.integer]
+    integers = [column.name for column in rounded if column.decimals == 0]
     if integers:
         say(f"note: {table.label}: rounded in columns of integers: {listed(integers)}", quiet=options.quiet)
     notes = () if drift is None else drift.notes(names)

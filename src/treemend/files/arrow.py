@@ -39,7 +39,7 @@ class Batch:
     done: float  # the share of the table that has been read
     lines: Lines | None = None  # all columns of a text file
     native: Any = None  # all columns of another file, as a pyarrow.Table
-    integers: frozenset[int] = frozenset()  # the positions of columns that hold integers
+    decimals: tuple[int | None, ...] = ()  # of all columns of the table; None where they are not known
 
     def __len__(self) -> int:
         return len(self.values)
@@ -50,9 +50,13 @@ class Batch:
         return self.native if self.lines is None else self.lines.table()
 
     def rounded(self, filled: NDArray[np.float64], mask: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Return ``filled``, rounded in columns of integers where ``mask`` says that it is put in."""
-        is_integer = np.array([column in self.integers for column in self.columns])
-        return np.where(mask & is_integer, np.rint(filled), filled)
+        """Return ``filled``, with as many decimals as its columns where ``mask`` says that it is put in."""
+        filled = filled.copy()
+        for position, column in enumerate(self.columns):
+            decimals, cells = self.decimals[column], mask[:, position]
+            if decimals is not None:
+                filled[cells, position] = np.round(filled[cells, position], decimals) + 0.0  # not -0.0
+        return filled
 
     def replaced(self, filled: NDArray[np.float64], mask: NDArray[np.bool_]) -> Any:
         """Return all columns as a pyarrow.Table, ``filled`` where ``mask`` says so; chosen texts become float64."""

@@ -1,7 +1,8 @@
 """CSV and other files of delimited text: read block by block, and written so that untouched bytes stay.
 
-In lines where something was replaced, all cells but the replaced ones are the same bytes. Numbers are written with the
-fewest digits that give the same bits again. Delimiter and number format are recognised from the first lines.
+In lines where something was replaced, all cells but the replaced ones are the same bytes. Numbers are written with as
+many decimals as their column has, or, where that is not known, with the fewest digits that give the same bits again.
+Delimiter and number format are recognised from the first lines.
 """
 
 import os
@@ -220,9 +221,9 @@ class CsvWriter:
         return b"".join([*pieces, lines.data[written:]])
 
     def _number(self, batch: Batch, position: int, value: float) -> bytes:
-        if batch.columns[position] in batch.integers:
-            return str(round(value)).encode()
-        text = repr(float(value)).replace(".", "." if batch.lines is None else batch.lines.numbers.decimal)
+        decimals = batch.decimals[batch.columns[position]]
+        text = repr(float(value)) if decimals is None else f"{value:.{decimals}f}"
+        text = text.replace(".", "." if batch.lines is None else batch.lines.numbers.decimal)
         return (f'"{text}"' if self._delimiter in text else text).encode()
 
     def _cells(self, table: Any) -> list[Any]:

@@ -102,7 +102,8 @@ class Lines:
             raise InputError(f"{self.places[row]}: a quote is opened and never closed. Close it.")
         if len(cells) != len(self.names):
             problem = f"{self.places[row]}: {len(cells)} cells, where {len(self.names)} were expected"
-            raise InputError(f"{problem}. Correct the line, or give --delimiter if cells are cut elsewhere.")
+            first = "Delete lines above the column names" if len(self.names) == 1 else "Correct the line"
+            raise InputError(f"{problem}. {first}, or give --delimiter if cells are cut elsewhere.")
         return cells, record[len(content) :]
 
     def floats(self, columns: tuple[int, ...]) -> NDArray[np.float64] | None:

@@ -20,6 +20,7 @@ from treemend.tables import LARGEST_EXACT
 _CELLS_IN_SAMPLE = 200_000
 _ALMOST_ALL = 0.9
 _ROWS_TO_TELL = 10
+_MOST_DECIMALS = 9
 _ID_TEXT = r"^\S{1,40}$"
 _TIME_TEXT = r"^\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:[ T].*)?$|^\d{1,2}:\d{2}(?::\d{2}.*)?$"
 _ID_NAME = re.compile(r"(?:^|[\W_])(?i:id|uuid|guid)$|[a-z](?:Id|ID)$")
@@ -37,7 +38,7 @@ class Column:
     kind: str  # number, text, time, id, empty or other
     reason: str  # why it is not a number
     numeric: bool = True  # whether it can be looked at if that is asked for
-    integer: bool = False  # whether all values of the sample are integers
+    decimals: int | None = None  # with how many the values of the sample are written, at most; 0 for integers
     code: float | None = None  # a number such as -999 that stands for a missing value
 
 
@@ -64,11 +65,10 @@ def _recognised(name: str, column: Any, numbers: NumberFormat | None) -> Column:
         is_present = wrong | ~np.isnan(values)
         if wrong.sum() * 2 > is_present.sum():
             return _of_text(name, column.filter(pa.array(wrong)))
-        integers = pc.match_substring_regex(pc.utf8_trim_whitespace(column), r"^[+-]?\d+$").to_numpy(False)
-        return _of_numbers(name, values, bool(is_present.any() and integers[~np.isnan(values)].all()))
+        return _of_numbers(name, values, _count_decimals(column.filter(pa.array(~np.isnan(values))), numbers))
     if is_numeric(kind) or pa.types.is_null(kind):
         values = np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
-        return _of_numbers(name, values, not pa.types.is_floating(kind))
+        return _of_numbers(name, values, None if pa.types.is_floating(kind) else 0)
     if pa.types.is_dictionary(kind) or pa.types.is_large_string(kind) or pa.types.is_string(kind):
         return _of_text(name, column.cast(pa.string()).drop_null())
     found = ("time", "time") if pa.types.is_temporal(kind) else ("other", str(kind))
@@ -87,20 +87,30 @@ def _of_text(name: str, texts: Any) -> Column:
     return Column(name, kind, kind, numeric=False)
 
 
-def _of_numbers(name: str, values: NDArray[np.float64], integer: bool) -> Column:
+def _count_decimals(texts: Any, numbers: NumberFormat) -> int | None:
+    """Return the most decimals of numbers; None if these are too many, or if numbers have exponents."""
+    texts = pc.utf8_trim_whitespace(texts)
+    if not len(texts) or pc.any(pc.match_substring_regex(texts, "[eE]")).as_py():
+        return None
+    point, length = pc.find_substring(texts, numbers.decimal).to_numpy(), pc.binary_length(texts).to_numpy()
+    most = int(np.where(point < 0, 0, length - point - 1).max())
+    return most if most <= _MOST_DECIMALS else None
+
+
+def _of_numbers(name: str, values: NDArray[np.float64], decimals: int | None) -> Column:
     present = values[np.isfinite(values)]
     if len(values) and not len(present):
-        return Column(name, "empty", "empty", integer=integer)
+        return Column(name, "empty", "empty", decimals=decimals)
     share = 1 - len(present) / max(1, len(values))
     if share > _ALMOST_ALL and len(values) >= _ROWS_TO_TELL:
-        return Column(name, "empty", f"{share:.0%} empty", integer=integer)
-    reason = _identifier(name, values, present) if integer and len(present) else ""
+        return Column(name, "empty", f"{share:.0%} empty", decimals=decimals)
+    reason = _identifier(name, values, present) if decimals == 0 and len(present) else ""
     if reason:
-        return Column(name, "id", reason, integer=integer)
+        return Column(name, "id", reason, decimals=decimals)
     if _is_time(name, values):
         # Its values are numbers, but they only grow: what is usual for them in one file is not in the next.
-        return Column(name, "time", "time", integer=integer)
-    return Column(name, "number", "", integer=integer, code=_missing_code(present))
+        return Column(name, "time", "time", decimals=decimals)
+    return Column(name, "number", "", decimals=decimals, code=_missing_code(present))
 
 
 def _identifier(name: str, values: NDArray[np.float64], present: NDArray[np.float64]) -> str:

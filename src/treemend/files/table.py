@@ -87,7 +87,7 @@ class FileTable:
         given: list[Any] = [float(text) for text in filter(NumberFormat().is_number, self.options.missing or ())]
         # Columns x codes; a column without one has NaN, which is equal to nothing.
         codes = np.array([given or [self.columns[column].code] for column in columns], dtype=np.float64)
-        integers = frozenset(position for position, column in enumerate(self.columns) if column.integer)
+        decimals = tuple(column.decimals for column in self.columns)
         for index, source in enumerate(self.sources):
             for batch in source.batches(columns):
                 for row, position in np.argwhere(np.isinf(batch.values)).tolist():
@@ -95,7 +95,7 @@ class FileTable:
                     remedy = "Drop such rows, or empty the cells to have them filled."
                     raise InputError(f"{place}: {batch.values[row, position]} is not a finite number. {remedy}")
                 batch.values[(batch.values[:, :, None] == codes).any(axis=2)] = np.nan
-                yield replace(batch, done=(index + batch.done) / len(self.sources), integers=integers)
+                yield replace(batch, done=(index + batch.done) / len(self.sources), decimals=decimals)
 
 
 def choose_columns(

@@ -4,7 +4,7 @@
 const MOST_LINES = 200, PRINTED_ROWS = 30, PRINTED_VALUES = 24;
 function drawValues(record) {
   byId("values").hidden = !record.filled_at.length;
-  byId("values").classList.toggle("no-evidence", !record.evidence);
+  for (const known of ["spread", "evidence"]) byId("values").classList.toggle(`no-${known}`, !record[known]);
   byId("value-lines").replaceChildren(...record.filled_at.slice(0, MOST_LINES).map((index, i) => {
     const line = document.createElement("tr"), unit = unitOf(index);
     const spread = record.spread && record.spread[i] !== null ? `± ${number(record.spread[i])}` : "";
