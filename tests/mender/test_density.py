@@ -6,8 +6,10 @@ from scipy.stats import multivariate_t
 from tests.mender.densities import learn_density, log_density
 
 from treemend.mender.density import (
+    SHRINKAGES,
     TAIL,
     Shape,
+    _learn_moments,
     choose_shape,
     density_constants,
     make_density,
@@ -137,3 +139,26 @@ def test_a_density_is_kept_without_what_follows_from_it():
     assert density.lower.shape == (len(density.centre), 15)
     assert density.precision[0] @ density.covariance[0] == pytest.approx(np.eye(5), abs=1e-9)
     assert density.log_det[0] == pytest.approx(0.5 * np.linalg.slogdet(density.precision[0])[1])
+
+
+def test_few_rows_of_a_few_factors_are_learnt_with_low_rank():
+    rng = np.random.default_rng(0)
+    loadings = rng.normal(0, 0.2, (4, 60))
+    rows, fresh = (rng.normal(size=(n, 4)) @ loadings + rng.normal(0, 0.03, (n, 60)) for n in (50, 200))
+    chosen = choose_shape(rows, 0)
+    assert chosen.rank == 4
+    shrunk = max(log_density(learn_density(rows, Shape(1, shrinkage), 0), fresh).mean() for shrinkage in SHRINKAGES)
+    assert log_density(learn_density(rows, chosen, 0), fresh).mean() > shrunk + 5
+
+
+def test_a_low_rank_keeps_the_variances_and_all_factors_the_covariance():
+    rng = np.random.default_rng(1)
+    loadings = rng.normal(0, 0.3, (2, 12))
+    rows = rng.normal(size=(5000, 2)) @ loadings + rng.normal(0, 0.1, (5000, 12))
+    moments, _ = _learn_moments(rows, rows, Shape(1, 0.001), 0)
+    full = moments.scatter[0] / (moments.count[0] - 1)
+    for rank in (1, 2, 5):
+        low = moments.low_rank(rank)[0]
+        assert np.diag(low) == pytest.approx(np.diag(full), rel=0.02)
+        assert np.linalg.matrix_rank(low) == 12
+    assert moments.low_rank(2)[0] == pytest.approx(full, abs=0.01)

@@ -30,6 +30,8 @@ TAIL = 6.0
 # it gains.
 COMPONENTS = (1, 3, 8, 16)
 SHRINKAGES = (0.001, 0.01, 0.05, 0.2, 0.5, 0.9)
+# Ranks are tried with fewer than so many rows a column; with more, none of the sets measured would take one.
+RANKS, ROWS_PER_COLUMN, ROWS_PER_RANK = (4, 8, 16, 32), 4, 3
 # More components must gain this many nats a row: fewer judge and search faster, and odd clean rows are rarer.
 LEAST_GAIN = 0.5
 # How many rows of a component the pooled covariance counts for, relative to the number of columns.
@@ -55,10 +57,11 @@ FAR_BEHIND = 12.0
 
 @dataclass(frozen=True)
 class Shape:
-    """What the likelihood of left-out rows chooses; see `Moments.shrunk`."""
+    """What the likelihood of left-out rows chooses; see `Moments.shrunk`, and with a rank `Moments.low_rank`."""
 
     n_components: int
     shrinkage: float
+    rank: int = 0
 
 
 @dataclass(frozen=True)
@@ -140,7 +143,8 @@ def learn_density(rows: Floats, shape: Shape, seed: int) -> tuple[Density, Integ
 def choose_shape(rows: Floats, seed: int) -> Shape:
     """Choose the shape with the highest likelihood of a third of the rows, learnt on the others.
 
-    Components are added as long as that helps; shrinkages are climbed, not all tried.
+    Components are added as long as that helps; shrinkages are climbed, not all tried. Few wide rows may be
+    better described by one component of low rank.
     """
     n, d = rows.shape
     if n < FEWEST_TO_CHOOSE:
@@ -153,6 +157,7 @@ def choose_shape(rows: Floats, seed: int) -> Shape:
     splits = [(rows[np.setdiff1d(places, third)], rows[third]) for third in thirds]
     filled = [_roughly_filled(learning) for learning, _ in splits]
     best, best_value = Shape(1, SHRINKAGES[-1]), -math.inf
+    one_component: list[_Judge] = []
     for n_components in COMPONENTS:
         if n_components > 1 and (n < ROWS_PER_COMPONENT * n_components or n_components * d * d > most_products):
             break
@@ -161,11 +166,18 @@ def choose_shape(rows: Floats, seed: int) -> Shape:
             _Judge(_learn_moments(learning, rough, start, seed)[0], judging)
             for (learning, judging), rough in zip(splits, filled, strict=True)
         ]
+        one_component = one_component or judges
         chosen, value = _choose_shrinkage(judges, start, best.shrinkage)
         if value > best_value + LEAST_GAIN:
             best, best_value = chosen, value
         elif n_components > COMPONENTS[1]:
             break
+    for rank in RANKS if n < ROWS_PER_COLUMN * d else ():
+        if rank < d and ROWS_PER_RANK * rank <= n:
+            shape = Shape(1, 0.0, rank)
+            value = _mean_log_density(one_component, shape)
+            if value > best_value + LEAST_GAIN:
+                best, best_value = shape, value
     return best
 
 
@@ -191,13 +203,16 @@ class _Judge:
         return float(logsumexp(level, axis=1).mean())
 
 
+def _mean_log_density(judges: list[_Judge], shape: Shape) -> float:
+    return float(np.mean([judge.mean_log_density(shape) for judge in judges]))
+
+
 def _choose_shrinkage(judges: list[_Judge], start: Shape, guess: float) -> tuple[Shape, float]:
     """Climb to the best shrinkage from a guess."""
 
     @cache
     def value(at: int) -> float:
-        shape = Shape(start.n_components, SHRINKAGES[at])
-        return float(np.mean([judge.mean_log_density(shape) for judge in judges]))
+        return _mean_log_density(judges, Shape(start.n_components, SHRINKAGES[at]))
 
     at = SHRINKAGES.index(guess)
     for step in (-1, 1):
@@ -268,7 +283,7 @@ def _patterns(rows: Floats) -> Iterator[tuple[Booleans, Integers]]:
 
 
 def _density(moments: Moments, shape: Shape) -> Density:
-    covariance = moments.shrunk(shape.shrinkage, PRIOR_ROWS)
+    covariance = moments.low_rank(shape.rank) if shape.rank else moments.shrunk(shape.shrinkage, PRIOR_ROWS)
     return make_density(moments.centre, covariance, np.log(moments.count / moments.count.sum()))
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from treemend.mender.calibration import Calibration, Rarity, Tails, learn_tails
 from treemend.mender.columns import column_widths, learn_columns
-from treemend.mender.density import Shape, choose_shape, learn_density
+from treemend.mender.density import ROWS_PER_COLUMN, Shape, choose_shape, learn_density
 from treemend.mender.detector import (
     Detector,
     Evidence,
@@ -32,10 +32,10 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Booleans = NDArray[np.bool_]
 
-# With fewer than so many rows a column, a density of four fifths of them is much worse than that of all, and clean rows
-# look odder than they will: then there are twice as many folds.
+# Twice as many with fewer than `ROWS_PER_COLUMN`: there a density of four fifths of the rows is much worse than that of
+# all, and clean rows look odder than they will.
 # `python -m experiments.robustness clean_rate one_stretch` measures what that does to rates and to detection.
-FOLDS, ROWS_PER_COLUMN = 5, 4
+FOLDS = 5
 MOST_CROSS_FITTED = 3000
 MOST_LEARNT = 3000
 FEWEST_JUDGED, MOST_JUDGED = 1000, 4000

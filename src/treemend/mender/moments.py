@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import eigh
 
 from treemend.mender.compiled import kernel
 from treemend.mender.conditional import COVARIANCE, NOTHING, condition, split_cells
@@ -20,6 +21,7 @@ Integers = NDArray[np.int64]
 
 # No coordinate is predicted better than this, where columns range over [0, 1].
 RESOLUTION = 0.01
+FACTOR_ROUNDS = 5
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,22 @@ class Moments:
         covariance /= np.maximum(self.count - 1 + prior, 1e-9)[:, None, None]
         diagonal = np.arange(d)
         covariance[:, diagonal, diagonal] += shrinkage * np.diag(self.pooled) + RESOLUTION**2
+        return np.asarray(covariance)
+
+    def low_rank(self, rank: int) -> Floats:
+        """Return covariances of low rank plus diagonal: the leading factors, in units of the noise that they leave."""
+        covariance = self.scatter / np.maximum(self.count - 1, 1e-9)[:, None, None]
+        diagonal = np.arange(covariance.shape[1])
+        for k, full in enumerate(covariance):
+            variance = full[diagonal, diagonal] + RESOLUTION**2
+            noise, factor = variance, np.zeros((len(variance), 1))
+            for _ in range(FACTOR_ROUNDS):
+                root = np.sqrt(noise)
+                values, axes = eigh(full / np.outer(root, root), subset_by_index=(len(root) - rank, len(root) - 1))
+                factor = root[:, None] * axes * np.sqrt(np.maximum(values - 1.0, 0.0))
+                noise = np.maximum(variance - np.square(factor).sum(axis=1), RESOLUTION**2)
+            covariance[k] = factor @ factor.T
+            covariance[k, diagonal, diagonal] += noise
         return np.asarray(covariance)
 
 
