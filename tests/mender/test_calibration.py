@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.mender.densities import weigh_rows
 
 from treemend import Mender
 from treemend.mender.calibration import Calibration
-from treemend.mender.detector import weigh_rows
 from treemend.mender.layout import Layout
 from treemend.mender.learning import learn_detector
 

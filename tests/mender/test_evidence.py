@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.mender.densities import weigh_rows
 from tests.mender.naive_sets import density_of, random_density, shifted_density
 
 from treemend.mender.density import make_density
-from treemend.mender.detector import weigh_rows
 from treemend.mender.evidence import FOREIGN, NOISE, SHIFTED, likely_components, prepare_scan, window_evidence
 from treemend.mender.layout import Layout
 from treemend.mender.learning import learn_detector
@@ -58,14 +58,18 @@ def test_missing_cells_are_marginalised():
 
 def test_groups_cover_every_row_once(learnt):
     detector, clean = learnt
-    rows = detector.columns.to_rows(clean[:40])[0]
-    rows[np.random.default_rng(1).random(rows.shape) < 0.3] = np.nan
+    values = clean[:40].copy()
+    values[np.random.default_rng(1).random(values.shape) < 0.3] = np.nan
+    rows, log_slope = detector.columns.to_rows(values)
     numbers = []
-    for scan, members, (_, place) in detector.groups(rows):
-        assert (np.flatnonzero(~np.isnan(rows[members[0]])) == place.ravel()).all()
-        assert not np.isnan(rows[np.ix_(members, place.ravel())]).any()
-        assert scan.density.centre.shape[1] == place.size
-        numbers.extend(members)
+    for group in detector.groups(values):
+        assert (np.flatnonzero(~np.isnan(rows[group.members[0]])) == group.cells).all()
+        np.testing.assert_array_equal(group.rows, rows[group.block()])
+        np.testing.assert_array_equal(group.log_slope, log_slope[group.block()])
+        np.testing.assert_array_equal(group.values, values[:, detector.layout.order][group.block()])
+        assert not np.isnan(group.rows).any()
+        assert group.scan.density.centre.shape[1] == len(group.cells)
+        numbers.extend(group.members)
     assert sorted(numbers) == list(range(40))
 
 

@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 from scipy.stats import f as fisher
+from tests.mender.densities import weigh_rows
 
 from treemend.mender.calibration import Rarity, rest_scores
-from treemend.mender.detector import clean_rests, find_sets, weigh_rows
+from treemend.mender.detector import clean_rests, find_sets
 from treemend.mender.layout import Layout
 from treemend.mender.learning import learn_detector
 

@@ -5,10 +5,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.mender.densities import weigh_rows
 from tests.mender.naive_sets import density_of, log_odds, random_density
 
 from treemend.mender import moves, swept
-from treemend.mender.detector import CELL_PRICE, find_sets, mixture_arrays, search_rows, set_rules, weigh_rows
+from treemend.mender.detector import CELL_PRICE, find_sets, mixture_arrays, search_rows, set_rules
 from treemend.mender.evidence import NOISE, SHIFTED, SINGLE, STUCK, prepare_scan
 from treemend.mender.layout import Layout
 from treemend.mender.learning import learn_detector

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
+from tests.mender.densities import weigh_rows
 
-from treemend.mender.detector import find_sets, weigh_rows
+from treemend.mender.detector import find_sets
 from treemend.mender.evidence import STUCK
 from treemend.mender.layout import Layout
 from treemend.mender.learning import learn_detector

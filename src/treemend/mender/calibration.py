@@ -148,6 +148,10 @@ class Calibration:
         """
         return _conformal_threshold(self.statistics, rate)
 
+    def declared(self, p_values: Floats, rate: float) -> Booleans:
+        """Tell which rows are declared at a rate: none where that is below 1 / (N + 1), which no conformal p-value is."""
+        return np.asarray((p_values <= rate) & math.isfinite(self.threshold(rate)))
+
     def is_sparse(self, log_density: Floats) -> Booleans:
         """Tell which complete rows lie where hardly any reference row does."""
         at_most = np.searchsorted(self.log_density, log_density, side="right")

@@ -1,12 +1,12 @@
 """The detector: what is learnt from clean rows, and what it says of others.
 
-`weigh_rows` weighs every row, `Calibration` turns that into p-values, `find_sets` looks for the cells of declared rows.
+`weigh_and_find` weighs every row, which `Calibration` turns into p-values, and looks for the cells of the oddest ones.
 Rows with missing values are judged on what they have; rows with the same missing cells share the work.
 """
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -18,7 +18,6 @@ from treemend.mender.columns import Columns
 from treemend.mender.density import Density
 from treemend.mender.evidence import (
     FOREIGN,
-    KEPT,
     NOISE,
     SHIFTED,
     SINGLE,
@@ -29,7 +28,7 @@ from treemend.mender.evidence import (
     window_evidence,
 )
 from treemend.mender.layout import Layout
-from treemend.mender.moves import Mixture, Rules
+from treemend.mender.moves import KEPT, Mixture, Rules
 from treemend.mender.sets import Answers, Starts, find_rows, rest_forms
 from treemend.mender.stuck import RepeatedValues, stuck_evidence
 from treemend.mender.swept import Law
@@ -56,6 +55,21 @@ SURELY_STUCK = 3.0
 # missed in weakly correlated columns: `python -m experiments.robustness one_stretch several_stretches`.
 ONE_CELL = 0.5
 NO_EVIDENCE = -1e3
+
+
+class Group(NamedTuple):
+    """m of n rows that have the same c observed cells, and what is shared in judging them."""
+
+    scan: Scan
+    members: Integers  # m: numbers of the rows
+    cells: Integers  # c: the observed cells, in layout order
+    values: Floats  # m x c, in the user's units
+    rows: Floats  # m x c: coordinates
+    log_slope: Floats  # m x c
+
+    def block(self, some: Any = slice(None)) -> Any:
+        """Return what selects the cells of some of these rows from an array of all rows and cells."""
+        return np.ix_(self.members[some], self.cells)
 
 
 @dataclass(frozen=True)
@@ -93,27 +107,33 @@ class Detector:
         """The quadratic form that half of the clean rests of 0, 1, ... d cells do not exceed."""
         return self.rarity.typical_forms(len(self.layout.order), self.density.tail)
 
-    def groups(self, rows: Floats) -> Iterator[tuple[Scan, Integers, Any]]:
-        """Yield rows that can be judged together: what does not depend on the row, their numbers, their observed cells.
+    def groups(self, values: Floats) -> Iterator[Group]:
+        """Yield rows (n, d), given in the user's units and column order, that can be judged together.
 
-        The latter two select from arrays of rows and cells. Rows with less than two cells are not judged.
+        Rows with less than two cells are not judged.
         """
+        rows, log_slope = self.columns.to_rows(values)
         observed = ~np.isnan(rows)
         complete = observed.all(axis=1) & (observed.sum(axis=1) > 1)
+
+        def group(scan: Scan, members: Integers, cells: Integers) -> Group:
+            place = np.ix_(members, cells)
+            laid = values[np.ix_(members, self.layout.order[cells])]
+            return Group(scan, members, cells, laid, rows[place], log_slope[place])
+
         if complete.any():
-            members = np.flatnonzero(complete)
-            yield self._complete, members, np.ix_(members, np.arange(rows.shape[1]))
+            yield group(self._complete, np.flatnonzero(complete), np.arange(rows.shape[1]))
         others = np.flatnonzero(~complete & (observed.sum(axis=1) > 1))
         if not len(others):
             return
         likely = likely_components(self.density, rows[others])
         key = np.packbits(np.hstack([observed[others], likely]), axis=1)
-        group = np.unique(key, axis=0, return_inverse=True)[1].ravel()
-        in_groups = np.argsort(group, kind="stable")
-        for part in np.split(in_groups, np.flatnonzero(np.diff(group[in_groups])) + 1):
+        number = np.unique(key, axis=0, return_inverse=True)[1].ravel()
+        in_groups = np.argsort(number, kind="stable")
+        for part in np.split(in_groups, np.flatnonzero(np.diff(number[in_groups])) + 1):
             members, there = others[part], observed[others[part[0]]]
             scan = prepare_scan(self.density, self.layout, there, likely[part[0]])
-            yield scan, members, np.ix_(members, np.flatnonzero(there))
+            yield group(scan, members, np.flatnonzero(there))
 
 
 @dataclass(frozen=True)
@@ -162,6 +182,11 @@ class Sets(NamedTuple):
     kinds: Labels
     unusual: Booleans
 
+    @classmethod
+    def none(cls, n: int, d: int) -> "Sets":
+        """Return what is said of n rows that were not looked into."""
+        return cls(np.full((n, d), -1, np.int8), np.zeros(n, bool))
+
 
 def mixture_arrays(scan: Scan) -> tuple[Mixture, Law]:
     """Return the density as kernels read it."""
@@ -184,66 +209,95 @@ def set_rules(scan: Scan, price: float, extra: Floats, rounds: int, steps: int, 
     return Rules(*lie, prior, extra, typical, most_cells(d), reach, rounds, steps, followed)
 
 
-def weigh_rows(detector: Detector, values: Floats, n_jobs: int | None = None) -> Evidence:
-    """Weigh rows (n, d) given in the user's units and column order; NaN where missing.
+def weigh_and_find(
+    detector: Detector, values: Floats, examine_above: float, n_jobs: int | None = None
+) -> tuple[Evidence, Sets]:
+    """Weigh rows (n, d) given in the user's units and column order, NaN where missing; find the sets of the oddest.
 
-    Neither threads nor the other rows change a row's evidence by a bit.
+    Those are the rows whose statistic is at least ``examine_above``; others have no set and are not unusual. Neither
+    threads nor the other rows change what is said of a row by a bit.
     """
-    found = weigh_windows(detector, values, n_jobs)
-    weigh_singles(detector, values, found, n_jobs)
-    return replace(found, statistic=detector.tails.statistic(found.values))
+    evidence, sets = Evidence.none(*values.shape), Sets.none(*values.shape)
+    for group in detector.groups(values):
+        _weigh_windows(detector, group, evidence, n_jobs)
+        _weigh_singles(detector, group, evidence, n_jobs)
+        statistic = detector.tails.statistic(evidence.values[group.members])
+        evidence.statistic[group.members] = statistic
+        _find_sets(detector, group, statistic >= examine_above, evidence, sets, n_jobs)
+    return evidence, sets
 
 
 def weigh_windows(detector: Detector, values: Floats, n_jobs: int | None = None) -> Evidence:
     """Weigh windows, stuck values and each cell by itself; there is no statistic yet."""
     found = Evidence.none(*values.shape)
-    rows, log_slope = detector.columns.to_rows(values)
-    laid = values[:, detector.layout.order]
-    for scan, members, block in detector.groups(rows):
-        weighed = window_evidence(scan, rows[block], log_slope[block], n_jobs)
-        one_cell = ONE_CELL * np.maximum(weighed.cells.max(axis=1), 0.0)
-        found.values[members, :STUCK] = np.maximum(weighed.values - one_cell[:, None], NO_EVIDENCE)
-        found.log_density[members] = weighed.log_density
-        found.cells[block] = weighed.cells
-        found.values[members, STUCK], found.stuck[block] = stuck_evidence(
-            scan, *mixture_arrays(scan), detector.repeated, block[1].ravel(), laid[block], rows[block], n_jobs
-        )
+    for group in detector.groups(values):
+        _weigh_windows(detector, group, found, n_jobs)
     return found
 
 
 def weigh_singles(detector: Detector, values: Floats, found: Evidence, n_jobs: int | None = None) -> None:
     """Add the log odds of single cells to what `weigh_windows` returned; negative where not even one gains."""
-    rows, log_slope = detector.columns.to_rows(values)
-    for scan, members, block in detector.groups(rows):
-        rules = set_rules(scan, detector.prices.single, detector.prices.extra, 0, SINGLE_STEPS)
-        evidence = found.cells[block].max(axis=1) + rules.prior[1, 1]
-        grown = evidence > 0
-        part = np.ix_(members[grown], block[1].ravel())
-        answers = search_rows(scan, rules, rows[part], log_slope[part], found.stuck[part], (SINGLE,), n_jobs)
-        evidence[grown] = answers.odds
-        found.values[members, SINGLE] = evidence
+    for group in detector.groups(values):
+        _weigh_singles(detector, group, found, n_jobs)
 
 
 def find_sets(detector: Detector, values: Floats, evidence: Evidence, n_jobs: int | None = None) -> Sets:
-    """Find the overwritten cells of declared rows, of which `weigh_rows` returned the evidence."""
-    rows, log_slope = detector.columns.to_rows(values)
-    found = Sets(np.full(rows.shape, -1, np.int8), np.ones(len(rows), bool))
-    leading = detector.tails.leading(evidence.values)
-    surely = (evidence.values - detector.tails.edge)[:, STUCK] > SURELY_STUCK * detector.tails.slope[STUCK]
-    stuck = surely | (leading == STUCK)
-    for scan, members, (_, place) in detector.groups(rows):
-        # Runs are moved along a sequence; a grid's squares are only improved cell by cell.
-        rounds = 0 if scan.cells.height > 1 else ROUNDS
-        rules = set_rules(scan, detector.prices.run, detector.prices.extra, rounds, 3 * place.size, detector.typical)
-        # The stuck run alone is tried where it is sure or the oddest thing; all else elsewhere, and where that fails.
-        for tried in ((STUCK,), (NOISE, SINGLE, FOREIGN, SHIFTED)):
-            some = members[stuck[members]] if tried == (STUCK,) else members[found.unusual[members]]
-            block = np.ix_(some, place.ravel())
-            answers = search_rows(scan, rules, rows[block], log_slope[block], evidence.stuck[block], tried, n_jobs)
-            unusual = is_unusual(detector.rarity, answers, detector.density.tail)
-            found.unusual[some] = unusual
-            found.kinds[block] = np.where(unusual[:, None], np.int8(-1), answers.labels)
+    """Find the overwritten cells of declared rows, of which the evidence is known."""
+    found = Sets.none(*values.shape)
+    for group in detector.groups(values):
+        _find_sets(detector, group, np.ones(len(group.members), bool), evidence, found, n_jobs)
     return found
+
+
+def _weigh_windows(detector: Detector, group: Group, found: Evidence, n_jobs: int | None) -> None:
+    weighed = window_evidence(group.scan, group.rows, group.log_slope, n_jobs)
+    one_cell = ONE_CELL * np.maximum(weighed.cells.max(axis=1), 0.0)
+    found.values[group.members, :STUCK] = np.maximum(weighed.values - one_cell[:, None], NO_EVIDENCE)
+    found.log_density[group.members] = weighed.log_density
+    block = group.block()
+    found.cells[block] = weighed.cells
+    found.values[group.members, STUCK], found.stuck[block] = stuck_evidence(
+        group.scan,
+        *mixture_arrays(group.scan),
+        detector.repeated,
+        group.cells,
+        group.values,
+        group.rows,
+        n_jobs,
+    )
+
+
+def _weigh_singles(detector: Detector, group: Group, found: Evidence, n_jobs: int | None) -> None:
+    rules = set_rules(group.scan, detector.prices.single, detector.prices.extra, 0, SINGLE_STEPS)
+    evidence = found.cells[group.block()].max(axis=1) + rules.prior[1, 1]
+    grown = evidence > 0
+    rows, log_slope, stuck = group.rows[grown], group.log_slope[grown], found.stuck[group.block(grown)]
+    evidence[grown] = search_rows(group.scan, rules, rows, log_slope, stuck, (SINGLE,), n_jobs).odds
+    found.values[group.members, SINGLE] = evidence
+
+
+def _find_sets(
+    detector: Detector, group: Group, chosen: Booleans, evidence: Evidence, found: Sets, n_jobs: int | None
+) -> None:
+    if not chosen.any():
+        return
+    # Runs are moved along a sequence; a grid's squares are only improved cell by cell.
+    rounds = 0 if group.scan.cells.height > 1 else ROUNDS
+    prices, d = detector.prices, len(group.cells)
+    rules = set_rules(group.scan, prices.run, prices.extra, rounds, 3 * d, detector.typical)
+    of_kinds, tails = evidence.values[group.members], detector.tails
+    surely = (of_kinds - tails.edge)[:, STUCK] > SURELY_STUCK * tails.slope[STUCK]
+    stuck = chosen & (surely | (tails.leading(of_kinds) == STUCK))
+    unusual = chosen.copy()
+    # The stuck run alone is tried where it is sure or the oddest thing; all else elsewhere, and where that fails.
+    for tried in ((STUCK,), (NOISE, SINGLE, FOREIGN, SHIFTED)):
+        some = stuck if tried == (STUCK,) else unusual.copy()
+        rows, log_slope, run = group.rows[some], group.log_slope[some], evidence.stuck[group.block(some)]
+        answers = search_rows(group.scan, rules, rows, log_slope, run, tried, n_jobs)
+        unusual[some] = is_unusual(detector.rarity, answers, detector.density.tail)
+        kinds = np.where(unusual[some][:, None], np.int8(-1), answers.labels)
+        found.kinds[group.block(some)] = kinds
+    found.unusual[group.members] = unusual
 
 
 def search_rows(
@@ -274,10 +328,10 @@ def search_rows(
 
 def clean_rests(detector: Detector, values: Floats, out: Booleans) -> Floats:
     """Return the rest scores (n,) of rows when the cells ``out`` (n, d), in layout order, are left out."""
-    rows = detector.columns.to_rows(values)[0]
-    scores = np.zeros(len(rows))
-    for scan, members, block in detector.groups(rows):
-        forms = np.empty(len(members))
-        rest_forms(*mixture_arrays(scan), rows[block], np.where(out[block], NOISE, KEPT).astype(np.int8), forms)
-        scores[members] = rest_scores(forms, (~out[block]).sum(axis=1), detector.density.tail)
+    scores = np.zeros(len(values))
+    for group in detector.groups(values):
+        forms, left_out = np.empty(len(group.members)), out[group.block()]
+        labels = np.where(left_out, NOISE, KEPT).astype(np.int8)
+        rest_forms(*mixture_arrays(group.scan), group.rows, labels, forms)
+        scores[group.members] = rest_scores(forms, (~left_out).sum(axis=1), detector.density.tail)
     return scores

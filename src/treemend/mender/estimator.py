@@ -227,7 +227,8 @@ class Mender(BaseMender):
         return -self._judge(rows).statistic
 
     def _declared_own(self, table: tables.Table, own: CrossFit) -> NDArray[np.bool_]:
-        return self._judge(table.values, own).p_values <= self.false_alarm_rate
+        judged = self._judge(table.values, own)
+        return self._model.detector.calibration.declared(judged.p_values, self.false_alarm_rate)
 
     def _mend(
         self,
@@ -243,7 +244,7 @@ class Mender(BaseMender):
         judged = self._judge(table.values, own, rate)
         if fdr is None:
             rule = Rule("rate", rate, calibration.n_rows, powerless=not np.isfinite(calibration.threshold(rate)))
-            declared = judged.p_values <= rate
+            declared = calibration.declared(judged.p_values, rate)
         else:
             rule = Rule("fdr", fdr, calibration.n_rows)
             declared = adjusted_p_values(judged.p_values) <= fdr

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treemend.mender.columns import Columns
-from treemend.mender.detector import find_sets, weigh_rows
+from treemend.mender.detector import weigh_and_find
 from treemend.mender.drift import DriftTest, learn_drift_reference
 from treemend.mender.fill_calibration import calibrate_filling
 from treemend.mender.filling import Filled, Imputation, fill
@@ -109,19 +109,19 @@ def judge_rows(
             detector = model.detector if cross_fit is None or number < 0 else cross_fit.detectors[number]
             for chunk in _chunks(np.flatnonzero(fold == number), d):
                 cells = blocks.reduce(values[chunk]) if blocks else values[chunk]
-                evidence = weigh_rows(detector, cells, n_jobs)
+                evidence, found = weigh_and_find(detector, cells, examine_above, n_jobs)
                 # The fewer cells a row has, the less can speak for it: below 0 that says nothing against it.
                 incomplete = np.isnan(cells).any(axis=1)
                 weak = incomplete & (evidence.values.max(axis=1) <= 0)
                 raw[chunk] = statistic[chunk] = np.where(weak, calibration.least, evidence.statistic)
                 sparse[chunk] = calibration.is_sparse(evidence.log_density) & ~incomplete
-                examined = np.flatnonzero(evidence.statistic >= examine_above)
-                found = find_sets(detector, cells[examined], evidence.of(examined), n_jobs)
-                for known, of_cells in ((kinds, found.kinds), (cell_evidence, evidence.cells[examined])):
-                    in_order = detector.layout.to_columns(of_cells)
-                    known[chunk[examined]] = blocks.expand(in_order) if blocks else in_order
-                left_alone = found.unusual & (evidence.statistic[examined] >= calibration.examined_above)
-                statistic[chunk[examined[left_alone]]] = calibration.least
+                examined = evidence.statistic >= examine_above
+                of_cells = np.where(examined[:, None], evidence.cells, 0.0)
+                for known, in_layout in ((kinds, found.kinds), (cell_evidence, of_cells)):
+                    in_order = detector.layout.to_columns(in_layout)
+                    known[chunk] = blocks.expand(in_order) if blocks else in_order
+                left_alone = found.unusual & (evidence.statistic >= calibration.examined_above)
+                statistic[chunk[left_alone]] = calibration.least
                 advance(len(chunk))
     p_values = calibration.p_values(statistic)
     if cross_fit is not None:
