@@ -149,7 +149,7 @@ class Calibration:
         return _conformal_threshold(self.statistics, rate)
 
     def declared(self, p_values: Floats, rate: float) -> Booleans:
-        """Tell which rows are declared at a rate: none where that is below 1 / (N + 1), which no conformal p-value is."""
+        """Tell which rows are declared at a rate: none below 1 / (N + 1), where p-values are extrapolated."""
         return np.asarray((p_values <= rate) & math.isfinite(self.threshold(rate)))
 
     def is_sparse(self, log_density: Floats) -> Booleans:
