@@ -18,6 +18,7 @@ from treemend.mender.columns import Columns
 from treemend.mender.density import Density
 from treemend.mender.evidence import (
     FOREIGN,
+    KEPT,
     NOISE,
     SHIFTED,
     SINGLE,
@@ -28,7 +29,7 @@ from treemend.mender.evidence import (
     window_evidence,
 )
 from treemend.mender.layout import Layout
-from treemend.mender.moves import KEPT, Mixture, Rules
+from treemend.mender.moves import Mixture, Rules
 from treemend.mender.sets import Answers, Starts, find_rows, rest_forms
 from treemend.mender.stuck import RepeatedValues, stuck_evidence
 from treemend.mender.swept import Law
