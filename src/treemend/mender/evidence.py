@@ -263,6 +263,21 @@ def _row_forms(
                 levels[2, k, v] = level - 0.5 * math.log(growth) + law.constants[d]
 
 
+@kernel
+def _add_up(terms: Floats, sizes: Integers, first: int, sums: Floats) -> None:
+    """Fill the sums (K, V, LANES) over the leading cells of terms (K, cells, LANES), for windows from ``first`` on."""
+    for k in range(len(terms)):
+        at = 0
+        for v in range(len(sizes)):
+            total = sums[k, first + v]
+            for lane in range(terms.shape[2]):
+                total[lane] = sums[k, first + v - 1, lane] if v > 0 else 0.0
+            while at < sizes[v]:
+                for lane in range(terms.shape[2]):
+                    total[lane] += terms[k, at, lane]
+                at += 1
+
+
 def _quadratic_forms(scan: Scan, block: Floats) -> tuple[Floats, Floats, Floats]:
     """Return of a block of rows (d, LANES), for each component: form (K, LANES), force (K, d, LANES), window forms.
 
@@ -274,12 +289,11 @@ def _quadratic_forms(scan: Scan, block: Floats) -> tuple[Floats, Floats, Floats]
     force = density.precision @ away
     forms = np.empty((3, *scan.growth.shape, LANES))
     for c, chain in enumerate(scan.chains):
-        here = slice(windows.window_start[c], windows.window_start[c + 1])
-        begins = np.append(0, windows.size[here][:-1])
+        first, sizes = windows.window_start[c], windows.size[windows.window_start[c] : windows.window_start[c + 1]]
         inside = force[:, chain]
         for i, product in enumerate((scan.given_rest[c] @ inside, scan.alone[c] @ away[:, chain])):
-            forms[i, :, here] = np.add.reduceat(product * product, begins, axis=1).cumsum(axis=1)
-        forms[2, :, here] = np.add.reduceat(inside, begins, axis=1).cumsum(axis=1)
+            _add_up(product * product, sizes, first, forms[i])
+        _add_up(inside, sizes, first, forms[2])
     forms[2] *= forms[2] * (SHIFT * SHIFT / scan.growth)[:, :, None]
     return (force * away).sum(axis=1), force, forms
 

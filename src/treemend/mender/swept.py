@@ -80,7 +80,7 @@ def log_sum(terms: Floats) -> float:
 @inner_kernel
 def student(level: float, n: int, q: float, tail: float) -> float:
     """Return the log density of n cells whose quadratic form is q; ``level`` is what does not depend on q."""
-    return level - 0.5 * (tail + n) * math.log1p(max(q, 0.0) / tail)
+    return level - 0.5 * (tail + n) * math.log(1.0 + max(q, 0.0) / tail)
 
 
 @inner_kernel
