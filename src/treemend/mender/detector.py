@@ -19,6 +19,7 @@ from treemend.mender.density import Density
 from treemend.mender.evidence import (
     FOREIGN,
     KEPT,
+    NARROW,
     NOISE,
     SHIFTED,
     SINGLE,
@@ -47,8 +48,8 @@ ROUNDS = 10
 # What each cell of noise costs, in nats. With 0, clean cells between bad ones are called noise where columns are weakly
 # correlated; with more, weak noise is missed: `python -m experiments.robustness scattered one_stretch`.
 CELL_PRICE = 0.25
-# How many components are followed from each kind of start, in rows of so many cells: one costs d^3.
-FOLLOWED, NARROW = 3, 128
+# How many components are followed from each kind of start in narrow rows; one in others.
+FOLLOWED = 3
 # A run of equal values that is so far out, in slopes beyond the edge of its tail, is stuck whatever else may be odd.
 SURELY_STUCK = 3.0
 # So much of the largest evidence of a single cell does not speak for a window: an odd clean row is odd in one cell

@@ -33,7 +33,10 @@ KINDS = ("noise", "foreign", "shifted", "stuck")
 # Standard deviation of a common shift, in units of a column's range.
 SHIFT = 0.3
 LANES = 32
-# Rows with missing values are judged by this many components: factors are worked out for each pattern of gaps.
+# Rows of more cells are followed under fewer components, since one costs d^3.
+NARROW = 128
+# Rows with missing values are judged by this many components, half of them in rows that are not narrow: factors are
+# worked out for each pattern of gaps. `python -m benchmarks.end_to_end` measures the time.
 MOST_LIKELY, MOST_AGAINST = 4, 4.0
 
 
@@ -141,7 +144,7 @@ def likely_components(density: Density, rows: Floats) -> Booleans:
         cells = -0.5 * (rows - centre) ** 2 / variance[k] - 0.5 * np.log(variance[k])
         score[:, k] = density.log_weight[k] + np.fmax(cells, -MOST_AGAINST).sum(axis=1, where=~np.isnan(rows))
     rank = (-score).argsort(axis=1, kind="stable").argsort(axis=1, kind="stable")
-    return np.asarray(rank < MOST_LIKELY)
+    return np.asarray(rank < (MOST_LIKELY if rows.shape[1] <= NARROW else MOST_LIKELY // 2))
 
 
 def window_evidence(scan: Scan, rows: Floats, log_slope: Floats, n_jobs: int | None) -> WindowEvidence:
