@@ -313,7 +313,7 @@ def search_rows(
 ) -> Answers:
     """Find the best set of each row, from some kinds of starts."""
     n, d = rows.shape
-    answers = Answers(np.full((n, d), -1, np.int8), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n))
+    answers = Answers(np.full((n, d), -1, np.int8), np.zeros(n), np.zeros(n), np.zeros(n))
     mix, law = mixture_arrays(scan)
     best = window_evidence(scan, rows, log_slope, n_jobs)
     kinds = np.isin(np.arange(5), tried)

@@ -74,7 +74,6 @@ class Answers(NamedTuple):
 
     labels: Labels  # n x d: kind of each cell, -1 where kept
     odds: Floats  # n: log odds of the set
-    evidence: Floats  # n: the same before the prior
     rest: Floats  # n: quadratic form of the kept cells under their likeliest component
     move: Floats  # n: log odds of a common move of all cells
 
@@ -266,20 +265,20 @@ def _keep_best(
     if n == 0 or (n > MOST_OUT * len(u) and kind != STUCK):
         return
     terms, forms = np.empty(len(q)), np.empty(len(q))
-    evidence = -whole - rules.extra[kind if kind < CORE else NOISE]
+    odds = rules.prior[n, runs] - whole - rules.extra[kind if kind < CORE else NOISE]
     if kind == FOREIGN:
         _alone_terms(mix, law, away, _list_cells(labels, FOREIGN, space.order), space, terms)
-        evidence += log_sum(terms)
+        odds += log_sum(terms)
     if kind == SHIFTED:
-        evidence += _shift_gain(mix, law, k, r, q, away, labels, state, space)
+        odds += _shift_gain(mix, law, k, r, q, away, labels, state, space)
     kept_terms(mix, law, r, q, _list_cells(labels, NOISE, space.order), space, terms, forms)
-    evidence += log_sum(terms)
+    odds += log_sum(terms)
     for j in range(len(u)):
         if labels[j] == NOISE:
-            evidence += u[j]
+            odds += u[j]
     margin = CLOSE if n > count_runs(answers.labels[i], rules.earlier, SINGLE)[0] else 0.0
-    if evidence + rules.prior[n, runs] > answers.odds[i] + margin:
-        answers.odds[i], answers.evidence[i] = evidence + rules.prior[n, runs], evidence
+    if odds > answers.odds[i] + margin:
+        answers.odds[i] = odds
         answers.rest[i] = forms[largest(terms)]
         for j in range(len(u)):
             answers.labels[i, j] = labels[j]
@@ -327,7 +326,7 @@ def find_rows(
         u = slopes[i]
         whole = row_state(mix, law, rows[i], away, r, q, terms)
         answers.move[i] = _move_gain(mix, law, r, q, whole, terms)
-        answers.odds[i], answers.evidence[i], answers.rest[i] = -np.inf, -np.inf, 0.0
+        answers.odds[i], answers.rest[i] = -np.inf, 0.0
         for j in range(d):
             answers.labels[i, j] = KEPT
         explained = False
