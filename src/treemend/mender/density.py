@@ -30,7 +30,8 @@ TAIL = 6.0
 # it gains.
 COMPONENTS = (1, 3, 8, 16)
 SHRINKAGES = (0.001, 0.01, 0.05, 0.2, 0.5, 0.9)
-# Ranks are tried with fewer than so many rows a column; with more, none of the sets measured would take one.
+# Ranks are tried with fewer than so many rows a column, where shrinkage forgets what columns have in common; each costs
+# a factorisation. `python -m experiments.robustness several_stretches wide` measures what they gain.
 RANKS, ROWS_PER_COLUMN, ROWS_PER_RANK = (4, 8, 16, 32), 4, 3
 # More components must gain this many nats a row: fewer judge and search faster, and odd clean rows are rarer.
 LEAST_GAIN = 0.5

@@ -116,7 +116,8 @@ class Detector:
         """
         rows, log_slope = self.columns.to_rows(values)
         observed = ~np.isnan(rows)
-        complete = observed.all(axis=1) & (observed.sum(axis=1) > 1)
+        judged = observed.sum(axis=1) > 1
+        complete = observed.all(axis=1) & judged
 
         def group(scan: Scan, members: Integers, cells: Integers) -> Group:
             place = np.ix_(members, cells)
@@ -125,7 +126,7 @@ class Detector:
 
         if complete.any():
             yield group(self._complete, np.flatnonzero(complete), np.arange(rows.shape[1]))
-        others = np.flatnonzero(~complete & (observed.sum(axis=1) > 1))
+        others = np.flatnonzero(~complete & judged)
         if not len(others):
             return
         likely = likely_components(self.density, rows[others])

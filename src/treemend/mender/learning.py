@@ -32,8 +32,8 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Booleans = NDArray[np.bool_]
 
-# Twice as many with fewer than `ROWS_PER_COLUMN`: there a density of four fifths of the rows is much worse than that of
-# all, and clean rows look odder than they will.
+# Twice as many with fewer than `ROWS_PER_COLUMN` rows a column: there a density of four fifths of the rows is much
+# worse than that of all, and clean rows look odder than they will.
 # `python -m experiments.robustness clean_rate one_stretch` measures what that does to rates and to detection.
 FOLDS = 5
 MOST_CROSS_FITTED = 3000

@@ -21,6 +21,7 @@ Integers = NDArray[np.int64]
 
 # No coordinate is predicted better than this, where columns range over [0, 1].
 RESOLUTION = 0.01
+# Rounds in which factors and the noise they leave are found in turn: with two, the noise of smooth rows is too large.
 FACTOR_ROUNDS = 5
 
 

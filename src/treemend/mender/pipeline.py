@@ -116,10 +116,9 @@ def judge_rows(
                 raw[chunk] = statistic[chunk] = np.where(weak, calibration.least, evidence.statistic)
                 sparse[chunk] = calibration.is_sparse(evidence.log_density) & ~incomplete
                 examined = evidence.statistic >= examine_above
-                of_cells = np.where(examined[:, None], evidence.cells, 0.0)
-                for known, in_layout in ((kinds, found.kinds), (cell_evidence, of_cells)):
-                    in_order = detector.layout.to_columns(in_layout)
-                    known[chunk] = blocks.expand(in_order) if blocks else in_order
+                for known, in_layout in ((kinds, found.kinds), (cell_evidence, evidence.cells)):
+                    in_order = detector.layout.to_columns(in_layout[examined])
+                    known[chunk[examined]] = blocks.expand(in_order) if blocks else in_order
                 left_alone = found.unusual & (evidence.statistic >= calibration.examined_above)
                 statistic[chunk[left_alone]] = calibration.least
                 advance(len(chunk))
