@@ -194,4 +194,5 @@ def adjusted_p_values(p_values: NDArray[np.float64]) -> NDArray[np.float64]:
     scaled = p_values[order] * len(order) / np.arange(1, len(order) + 1)
     adjusted = np.empty(len(order))
     adjusted[order] = np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0)
-    return adjusted
+    # Rounding must not make a q-value smaller than its p-value.
+    return np.maximum(adjusted, p_values)

@@ -6,6 +6,7 @@ from scipy.stats import multivariate_t
 from tests.mender.densities import learn_density, log_density
 
 from treemend.mender.density import (
+    LIGHTER_TAILS,
     SHRINKAGES,
     TAIL,
     Shape,
@@ -16,11 +17,12 @@ from treemend.mender.density import (
 )
 
 
-def random_density(n_components, d, seed):
+def random_density(n_components, d, seed, tail=TAIL):
     rng = np.random.default_rng(seed)
     roots = rng.normal(size=(n_components, d, d + 2))
     covariance = roots @ roots.transpose(0, 2, 1) / d + 0.1 * np.eye(d)
-    return make_density(rng.normal(size=(n_components, d)), covariance, np.log(rng.dirichlet(np.ones(n_components))))
+    log_weight = np.log(rng.dirichlet(np.ones(n_components)))
+    return make_density(rng.normal(size=(n_components, d)), covariance, log_weight, tail)
 
 
 def naive_log_density(density, row):
@@ -29,7 +31,7 @@ def naive_log_density(density, row):
     if not seen.any():
         return 0.0
     terms = [
-        log_weight + multivariate_t(centre[seen], covariance[np.ix_(seen, seen)], df=TAIL).logpdf(row[seen])
+        log_weight + multivariate_t(centre[seen], covariance[np.ix_(seen, seen)], df=density.tail).logpdf(row[seen])
         for log_weight, centre, covariance in zip(density.log_weight, density.centre, density.covariance, strict=True)
     ]
     return np.logaddexp.reduce(terms)
@@ -47,18 +49,19 @@ def two_clusters(n, d, seed):
     return 0.1 * (rng.normal(size=(n, d)) @ mixing + 4 * (rng.random(n) < 0.4)[:, None])
 
 
-@given(st.integers(1, 4), st.integers(1, 7), st.integers(0, 10**6), st.floats(0, 1))
+@given(st.integers(1, 4), st.integers(1, 7), st.integers(0, 10**6), st.floats(0, 1), st.sampled_from((TAIL, 100.0)))
 @settings(max_examples=40, deadline=None)
-def test_log_density_is_that_of_scipy(n_components, d, seed, share):
-    density = random_density(n_components, d, seed)
+def test_log_density_is_that_of_scipy(n_components, d, seed, share, tail):
+    density = random_density(n_components, d, seed, tail)
     rows = with_holes(np.random.default_rng(seed).normal(size=(5, d)) * 2, share, seed)
     expected = [naive_log_density(density, row) for row in rows]
     assert log_density(density, rows) == pytest.approx(expected, abs=1e-8)
 
 
-def test_constants_are_those_of_a_student_vector():
-    at_centre = [multivariate_t(np.zeros(n), np.eye(n), df=TAIL).logpdf(np.zeros(n)) for n in range(1, 6)]
-    assert density_constants(5) == pytest.approx([0.0, *at_centre])
+@pytest.mark.parametrize("tail", [TAIL, *LIGHTER_TAILS])
+def test_constants_are_those_of_a_student_vector(tail):
+    at_centre = [multivariate_t(np.zeros(n), np.eye(n), df=tail).logpdf(np.zeros(n)) for n in range(1, 6)]
+    assert density_constants(5, tail) == pytest.approx([0.0, *at_centre])
 
 
 def test_half_log_determinant_and_precision():
@@ -84,6 +87,14 @@ def test_learning_is_likely_to_hold_out_of_sample():
     single = log_density(learn_density(rows, Shape(1, 0.05), 0), fresh).mean()
     assert shape.n_components > 1
     assert learnt > single + 0.5
+
+
+def test_the_tail_is_light_for_normal_rows_and_heavy_for_rows_of_many_scales():
+    rng = np.random.default_rng(0)
+    normal = 0.1 * rng.normal(size=(600, 12))
+    scaled = normal * rng.gamma(2.0, 0.5, (600, 1)) ** -0.5
+    assert choose_shape(normal, 0).tail > TAIL
+    assert choose_shape(scaled, 0).tail == TAIL
 
 
 def test_missing_values_cost_little():

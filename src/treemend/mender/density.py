@@ -11,7 +11,7 @@ much, and how many components, the likelihood of the observed cells of rows left
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
 import numpy as np
@@ -25,7 +25,10 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Booleans = NDArray[np.bool_]
 
-TAIL = 6.0
+# Degrees of freedom of rows whose scale varies; more are tried for rows that are nearer to normal, where a heavier tail
+# calls many bad cells a row of larger scale. Fewer would often be likelier, and find less:
+# `python -m experiments.robustness one_stretch several_stretches scattered`.
+TAIL, LIGHTER_TAILS = 6.0, (25.0, 100.0, 1000.0)
 # What the choice of a shape tries. Each further value costs a likelihood; `python -m experiments.filling` measures what
 # it gains.
 COMPONENTS = (1, 3, 8, 16)
@@ -63,6 +66,7 @@ class Shape:
     n_components: int
     shrinkage: float
     rank: int = 0
+    tail: float = TAIL
 
 
 @dataclass(frozen=True)
@@ -112,7 +116,7 @@ class Density:
     def restrict(self, observed: Booleans, components: Booleans) -> "Density":
         """Return the density of some cells, of some components only."""
         centre, covariance = self.centre[components][:, observed], self.covariance[components]
-        return make_density(centre, covariance[:, observed][:, :, observed], self.log_weight[components])
+        return make_density(centre, covariance[:, observed][:, :, observed], self.log_weight[components], self.tail)
 
 
 @dataclass(frozen=True)
@@ -123,16 +127,16 @@ class Assignment:
     weight: Floats
 
 
-def density_constants(d: int) -> Floats:
+def density_constants(d: int, tail: float = TAIL) -> Floats:
     """Return the part of a Student vector's log density that its dimension decides, for dimensions 0 to ``d``."""
     sizes = np.arange(d + 1)
-    return np.asarray(gammaln((TAIL + sizes) / 2) - gammaln(TAIL / 2) - 0.5 * sizes * math.log(TAIL * math.pi))
+    return np.asarray(gammaln((tail + sizes) / 2) - gammaln(tail / 2) - 0.5 * sizes * math.log(tail * math.pi))
 
 
-def make_density(centre: Floats, covariance: Floats, log_weight: Floats) -> Density:
+def make_density(centre: Floats, covariance: Floats, log_weight: Floats, tail: float = TAIL) -> Density:
     """Return the density of components given by centre, covariance and log weight."""
     below = np.tril_indices(centre.shape[1])
-    return Density(np.ascontiguousarray(centre), covariance[:, below[0], below[1]], log_weight)
+    return Density(np.ascontiguousarray(centre), covariance[:, below[0], below[1]], log_weight, tail)
 
 
 def learn_density(rows: Floats, shape: Shape, seed: int) -> tuple[Density, Integers]:
@@ -159,14 +163,18 @@ def choose_shape(rows: Floats, seed: int) -> Shape:
     filled = [_roughly_filled(learning) for learning, _ in splits]
     best, best_value = Shape(1, SHRINKAGES[-1]), -math.inf
     one_component: list[_Judge] = []
+
+    def judges_of(start: Shape) -> list[_Judge]:
+        return [
+            _Judge(_learn_moments(learning, rough, start, seed)[0], judging)
+            for (learning, judging), rough in zip(splits, filled, strict=True)
+        ]
+
     for n_components in COMPONENTS:
         if n_components > 1 and (n < ROWS_PER_COMPONENT * n_components or n_components * d * d > most_products):
             break
         start = Shape(n_components, min(best.shrinkage, 0.2))
-        judges = [
-            _Judge(_learn_moments(learning, rough, start, seed)[0], judging)
-            for (learning, judging), rough in zip(splits, filled, strict=True)
-        ]
+        judges = judges_of(start)
         one_component = one_component or judges
         chosen, value = _choose_shrinkage(judges, start, best.shrinkage)
         if value > best_value + LEAST_GAIN:
@@ -179,6 +187,12 @@ def choose_shape(rows: Floats, seed: int) -> Shape:
             value = _mean_log_density(one_component, shape)
             if value > best_value + LEAST_GAIN:
                 best, best_value = shape, value
+    for tail in LIGHTER_TAILS:
+        shape = replace(best, tail=tail)
+        value = _mean_log_density(judges_of(shape), shape)
+        if value <= best_value:
+            break
+        best, best_value = shape, value
     return best
 
 
@@ -285,7 +299,7 @@ def _patterns(rows: Floats) -> Iterator[tuple[Booleans, Integers]]:
 
 def _density(moments: Moments, shape: Shape) -> Density:
     covariance = moments.low_rank(shape.rank) if shape.rank else moments.shrunk(shape.shrinkage, PRIOR_ROWS)
-    return make_density(moments.centre, covariance, np.log(moments.count / moments.count.sum()))
+    return make_density(moments.centre, covariance, np.log(moments.count / moments.count.sum()), shape.tail)
 
 
 def _expect(density: Density, rows: Floats, likely: Booleans | None = None) -> tuple[Floats, Floats]:
@@ -297,7 +311,7 @@ def _expect(density: Density, rows: Floats, likely: Booleans | None = None) -> t
     n, d = rows.shape
     level, form = np.empty((n, len(density.centre))), np.empty((n, len(density.centre)))
     some = rows if complete.all() else rows[complete]
-    constant = density_constants(d)[-1]
+    constant = density_constants(d, density.tail)[-1]
     for k, centre in enumerate(density.centre):
         away = some - centre
         q = np.maximum(np.einsum("ij,ij->i", away @ density.precision[k], away), 0.0)
@@ -321,7 +335,7 @@ def _expect_rows(density: Density, rows: Floats, likely: Booleans | None = None)
         density.precision,
         density.log_weight,
         density.log_det,
-        density_constants(rows.shape[1]),
+        density_constants(rows.shape[1], density.tail),
         density.tail,
         level,
         form,

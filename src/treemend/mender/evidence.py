@@ -103,7 +103,7 @@ def prepare_scan(
         components = np.ones(len(density.centre), bool)
     cells = lay_cells(layout, observed)
     windows = lay_windows(cells)
-    constants = density_constants(len(cells.joined))
+    constants = density_constants(len(cells.joined), density.tail)
     if observed is not None:
         nothing = np.empty((0, 0, 0))
         density = density.restrict(observed, components)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from treemend.mender.columns import Columns
 from treemend.mender.compiled import kernel
 from treemend.mender.conditional import COVARIANCE, VARIANCES, condition, factorise, split_cells
-from treemend.mender.density import TAIL, Density, density_constants, make_density
+from treemend.mender.density import Density, density_constants, make_density
 from treemend.mender.low_rank import LowRankDensity, fill_row
 from treemend.mender.moments import expect_incomplete
 from treemend.mender.spread import Spread, is_stretch
@@ -134,7 +134,7 @@ def soften(density: Density, share: float) -> Density:
     covariance = (1 - share) * density.covariance
     diagonal = np.arange(covariance.shape[1])
     covariance[:, diagonal, diagonal] = density.covariance[:, diagonal, diagonal]
-    return make_density(density.centre, covariance, density.log_weight)
+    return make_density(density.centre, covariance, density.log_weight, density.tail)
 
 
 def conditional(density: AnyDensity, rows: Floats, n_draws: int = 0, seed: int = 0) -> Conditional:
@@ -157,7 +157,8 @@ def conditional(density: AnyDensity, rows: Floats, n_draws: int = 0, seed: int =
         return Conditional(mean, variance, mean, draws)
     level, form = np.zeros((n, len(density.centre))), np.empty((n, len(density.centre)))
     parts = density.centre, density.covariance, density.precision
-    expect_incomplete(rows, *parts, density.log_weight, density.log_det, density_constants(d), TAIL, level, form)
+    weights, tail = (density.log_weight, density.log_det), density.tail
+    expect_incomplete(rows, *parts, *weights, density_constants(d, tail), tail, level, form)
     share = np.exp(level - level.max(axis=1, keepdims=True))
     share[share < math.exp(-FAR_BEHIND)] = 0.0
     total = share.cumsum(axis=1)
@@ -165,10 +166,10 @@ def conditional(density: AnyDensity, rows: Floats, n_draws: int = 0, seed: int =
     for i in range(n if n_draws else 0):
         rng = _generator(rows[i], seed)
         component[i] = (rng.random((n_draws, 1)) * total[i, -1] >= total[i]).sum(axis=1)
-        chi_square[i] = rng.chisquare(TAIL + d - np.isnan(rows[i]).sum(), n_draws)
+        chi_square[i] = rng.chisquare(tail + d - np.isnan(rows[i]).sum(), n_draws)
         normal[i] = rng.standard_normal((n_draws, d))
     share /= total[:, -1:]
-    _fill(rows, *parts, share, form, TAIL, component, chi_square, normal, mean, variance, mode, draws)
+    _fill(rows, *parts, share, form, tail, component, chi_square, normal, mean, variance, mode, draws)
     return Conditional(mean, variance, mode, draws)
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from treemend.mender.calibration import Calibration, Rarity, Tails, learn_tails
 from treemend.mender.columns import column_widths, learn_columns
-from treemend.mender.density import ROWS_PER_COLUMN, Shape, choose_shape, learn_density
+from treemend.mender.density import FEW_ROWS, ROWS_PER_COLUMN, Shape, choose_shape, learn_density
 from treemend.mender.detector import (
     Detector,
     Evidence,
@@ -32,8 +32,8 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Booleans = NDArray[np.bool_]
 
-# Twice as many with fewer than `ROWS_PER_COLUMN` rows a column: there a density of four fifths of the rows is much
-# worse than that of all, and clean rows look odder than they will.
+# Twice as many with few rows, or fewer than `ROWS_PER_COLUMN` a column: there a density of four fifths of the rows is
+# much worse than that of all, and clean rows look odder than they will.
 # `python -m experiments.robustness clean_rate one_stretch` measures what that does to rates and to detection.
 FOLDS = 5
 MOST_CROSS_FITTED = 3000
@@ -113,7 +113,8 @@ def learn_detector(
     final = _uncalibrated(learnt, layout, widths, shape, seed)
     fold, folds = np.full(n, -1), [final] * FOLDS
     if crossed and n > 1:
-        n_folds = min(n, FOLDS if n >= ROWS_PER_COLUMN * values.shape[1] else 2 * FOLDS)
+        few = n <= FEW_ROWS or n < ROWS_PER_COLUMN * values.shape[1]
+        n_folds = min(n, 2 * FOLDS if few else FOLDS)
         fold = shuffled % n_folds
         parts = [learnt[fold[learning] != f] for f in range(n_folds)]
         folds = [_uncalibrated(part, layout, widths, shape, seed) for part in parts]
