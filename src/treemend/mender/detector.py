@@ -45,9 +45,10 @@ Booleans = NDArray[np.bool_]
 # Greedy cells of a row that is not declared yet; more do not change the verdict, only cost time.
 SINGLE_STEPS = 40
 ROUNDS = 10
-# What each cell of noise costs, in nats. With 0, clean cells between bad ones are called noise where columns are weakly
-# correlated; with more, weak noise is missed: `python -m experiments.robustness scattered one_stretch`.
-CELL_PRICE = 0.25
+# What each cell of noise costs, in nats; less in wider rows, where a stretch has more cells. With 0, clean cells between
+# bad ones are called noise where columns are weakly correlated; with more, weak noise is missed:
+# `python -m experiments.robustness scattered one_stretch several_stretches`.
+CELL_PRICE, FULL_PRICE = 0.25, 64
 # How many components are followed from each kind of start in narrow rows; one in others.
 FOLLOWED = 3
 # A run of equal values that is so far out, in slopes beyond the edge of its tail, is stuck whatever else may be odd.
@@ -319,11 +320,12 @@ def search_rows(
     best = window_evidence(scan, rows, log_slope, n_jobs)
     kinds = np.isin(np.arange(5), tried)
     windows = scan.windows.order, scan.windows.first, scan.windows.size
+    slopes = log_slope - CELL_PRICE * min(1.0, FULL_PRICE / d)
 
     def task(part: slice) -> None:
         starts = Starts(kinds, stuck[part], best.part(part), *windows)
         own: list[Any] = [array[part] for array in answers]
-        find_rows(mix, law, rules, rows[part], log_slope[part] - CELL_PRICE, starts, Answers(*own))
+        find_rows(mix, law, rules, rows[part], slopes[part], starts, Answers(*own))
 
     for_chunks(task, n, 10 * d**3, n_jobs)
     return answers
