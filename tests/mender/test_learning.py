@@ -23,7 +23,10 @@ def test_a_fold_learns_nothing_from_the_rows_it_judges(n_components, monkeypatch
     np.testing.assert_array_equal(*(found.detectors[fold].columns.scale for found in (one, two)))
 
 
-@pytest.mark.parametrize(("n", "n_folds"), [(39, 2 * FOLDS), (40, FOLDS), (7, 7), (2, 2)])
-def test_few_rows_a_column_have_more_folds(n, n_folds):
-    found = learn_detector(np.random.default_rng(0).normal(size=(n, 10)), Layout(np.arange(10)))[1]
+@pytest.mark.parametrize(
+    ("n", "d", "n_folds"),
+    [(501, 10, FOLDS), (500, 10, 2 * FOLDS), (501, 126, 2 * FOLDS), (39, 10, 2 * FOLDS), (7, 10, 7), (2, 10, 2)],
+)
+def test_few_rows_have_more_folds(n, d, n_folds):
+    found = learn_detector(np.random.default_rng(0).normal(size=(n, d)), Layout(np.arange(d)))[1]
     assert len(found.detectors) == len(np.unique(found.fold)) == n_folds

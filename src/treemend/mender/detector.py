@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from treemend.mender.boxes import WindowCells
 from treemend.mender.calibration import Calibration, Rarity, Tails, is_unusual, rest_scores
 from treemend.mender.columns import Columns
 from treemend.mender.density import Density
@@ -45,10 +46,13 @@ Booleans = NDArray[np.bool_]
 # Greedy cells of a row that is not declared yet; more do not change the verdict, only cost time.
 SINGLE_STEPS = 40
 ROUNDS = 10
-# What each cell of noise costs, in nats; less in wider rows, where a stretch has more cells. With 0, clean cells between
+# What each cell of noise costs, in nats; less in wide rows, where a stretch has more cells. With 0, clean cells between
 # bad ones are called noise where columns are weakly correlated; with more, weak noise is missed:
 # `python -m experiments.robustness scattered one_stretch several_stretches`.
 CELL_PRICE, FULL_PRICE = 0.25, 64
+# The same for a pixel. With less, boxes and patches are too large; with more, squares of noise are missed:
+# `python -m experiments.robustness grids`.
+PIXEL_PRICE = 0.5
 # How many components are followed from each kind of start in narrow rows; one in others.
 FOLLOWED = 3
 # A run of equal values that is so far out, in slopes beyond the edge of its tail, is stuck whatever else may be odd.
@@ -206,11 +210,14 @@ def set_rules(scan: Scan, price: float, extra: Floats, rounds: int, steps: int, 
     """Return how cells lie, what sets cost (``price``: the first run), and how long the search goes on."""
     cells, d = scan.cells, len(scan.cells.joined)
     typical = np.full(d + 1, -np.inf) if typical is None else typical
-    prior = run_prior(d, max(0.0, price + run_prior(d)[1, 1]))
+    misfit = max(0.0, price + run_prior(d)[1, 1])
+    prior = run_prior(d, misfit)
     reach, followed = math.ceil(d / BLOCKS) + 1, FOLLOWED if d <= NARROW else 1
     # Along lines only: with patches as runs of a grid, clean pixels between scattered bad ones are called noise.
-    lie = cells.joined, cells.earlier[:1], cells.later[:1], cells.edges
-    return Rules(*lie, prior, extra, typical, most_cells(d), reach, rounds, steps, followed)
+    lie = cells.joined, cells.earlier[:1], cells.later[:1], cells.edges, cells.line, cells.column
+    sides = cells.height * (cells.height + 1) / 2 * cells.width * (cells.width + 1) / 2
+    box = misfit + math.log(sides) if cells.height > 1 else 0.0
+    return Rules(*lie, prior, extra, typical, box, most_cells(d), reach, rounds, steps, followed)
 
 
 def weigh_and_find(
@@ -319,11 +326,11 @@ def search_rows(
     mix, law = mixture_arrays(scan)
     best = window_evidence(scan, rows, log_slope, n_jobs)
     kinds = np.isin(np.arange(5), tried)
-    windows = scan.windows.order, scan.windows.first, scan.windows.size
-    slopes = log_slope - CELL_PRICE * min(1.0, FULL_PRICE / d)
+    windows = WindowCells(scan.windows.order, scan.windows.first, scan.windows.size)
+    slopes = log_slope - (PIXEL_PRICE if scan.cells.height > 1 else CELL_PRICE * min(1.0, FULL_PRICE / d))
 
     def task(part: slice) -> None:
-        starts = Starts(kinds, stuck[part], best.part(part), *windows)
+        starts = Starts(kinds, stuck[part], best.part(part), windows)
         own: list[Any] = [array[part] for array in answers]
         find_rows(mix, law, rules, rows[part], slopes[part], starts, Answers(*own))
 

@@ -40,9 +40,12 @@ class Rules(NamedTuple):
     earlier: Integers  # directions x d: neighbours that continue a run, -1 where there is none
     later: Integers  # directions x d
     edges: Integers
+    line: Integers  # d: place on a grid
+    column: Integers  # d
     prior: Floats  # d + 2 x d + 2: of n cells in R runs
     extra: Floats  # 5: what each kind costs beyond noise
     typical: Floats  # d + 1: quadratic form of a typical rest of so many kept cells
+    box: float  # what a rectangle of a grid costs; 0 in sequences, which have none
     widest: int
     reach: int
     rounds: int

@@ -5,6 +5,8 @@ called noise given the rest, from all cells outside the window that is best kept
 the best foreign window, the best shifted one, and the run of equal values. From each, the set is improved while its log
 odds grow. The set with the largest log odds J under the whole density is kept: ``J = log p(kept) - log p(row) + sum of
 log slopes over noise cells + log p(foreign run alone) [+ gain of the shift] + prior(n, R)``.
+
+On a grid, the set may also consist of rectangles and single cells; a rectangle costs the log of how many there are.
 """
 
 import math
@@ -13,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from treemend.mender.boxes import WindowCells, grow_boxes
 from treemend.mender.compiled import inner_kernel, kernel
 from treemend.mender.evidence import FOREIGN, KEPT, NOISE, SHIFT, SHIFTED, SINGLE, STUCK, WindowEvidence
 from treemend.mender.moves import (
@@ -55,18 +58,17 @@ MOVE_PRICE, MOVE_STEPS = 1.5, 20
 # A set with more cells than the one before must be better by this many nats: where both are about as good, less is
 # changed.
 CLOSE = 1.0
-CORE = 5
+# Starts beside the kinds: the cells outside the window that is best kept; rectangles of a grid.
+CORE, BOX = 5, 6
 
 
 class Starts(NamedTuple):
-    """Where the search begins in n rows; windows are the first ``size[v]`` cells of ``order`` from ``first[v]`` on."""
+    """Where the search begins in n rows."""
 
     tried: Booleans  # 5: kinds that are tried
     stuck: Booleans  # n x d
     best: WindowEvidence
-    order: Integers
-    first: Integers  # V
-    size: Integers  # V
+    windows: WindowCells
 
 
 class Answers(NamedTuple):
@@ -215,10 +217,14 @@ def _search(
     donor: int,
     u: Floats,
     kind: int,
+    windows: WindowCells,
     space: Space,
     labels: Labels,
-) -> None:
-    """Improve the set ``labels`` of one row under component k; a foreign run comes from component ``donor``."""
+) -> int:
+    """Improve the set ``labels`` of one row under component k; a foreign run comes from component ``donor``.
+
+    Return how many rectangles there are; their cells have the label `SINGLE`.
+    """
     d = len(u)
     m = _list_cells(labels, NOISE, space.order)
     lo, hi = d, d
@@ -229,6 +235,7 @@ def _search(
         for j in range(d):
             labels[j] = SHIFTED if lo <= j < hi else KEPT
     _begin(mix, k, r, q, away, labels, state, space)
+    boxes = grow_boxes(law, rules, state, u, labels, windows, space) if kind == BOX else 0
     if kind == FOREIGN and rules.rounds > 0:
         move_foreign_borders(law, rules, state, mix.covariance[donor], away[donor], labels, lo, hi, space)
     for turn in range(rules.rounds + 1):
@@ -240,6 +247,7 @@ def _search(
             moved = moved or move_run(law, rules, state, u, labels, attempt > 0, space)
         if not moved:
             break
+    return boxes
 
 
 @inner_kernel
@@ -253,6 +261,7 @@ def _keep_best(
     u: Floats,
     whole: float,
     kind: int,
+    boxes: int,
     k: int,
     labels: Labels,
     state: State,
@@ -265,7 +274,14 @@ def _keep_best(
     if n == 0 or (n > MOST_OUT * len(u) and kind != STUCK):
         return
     terms, forms = np.empty(len(q)), np.empty(len(q))
-    odds = rules.prior[n, runs] - whole - rules.extra[kind if kind < CORE else NOISE]
+    odds = -whole - rules.extra[kind if kind < CORE else NOISE]
+    if boxes > 0:
+        n_cells, runs = count_runs(labels, rules.earlier, NOISE)
+        odds += rules.prior[n_cells, runs] - rules.box * boxes
+        for j in range(len(u)):
+            labels[j] = min(labels[j], NOISE)
+    else:
+        odds += rules.prior[n, runs]
     if kind == FOREIGN:
         _alone_terms(mix, law, away, _list_cells(labels, FOREIGN, space.order), space, terms)
         odds += log_sum(terms)
@@ -299,14 +315,14 @@ def rest_forms(mix: Mixture, law: Law, rows: Floats, labels: Labels, found: Floa
 
 
 @inner_kernel
-def _mark(starts: Starts, window: int, label: int, labels: Labels) -> int:
+def _mark(windows: WindowCells, window: int, label: int, labels: Labels) -> int:
     """Label the cells of a window, and no others; return how many."""
     for j in range(len(labels)):
         labels[j] = KEPT
-    first = starts.first[window]
-    for a in range(starts.size[window]):
-        labels[starts.order[first + a]] = label
-    return int(starts.size[window])
+    first = windows.first[window]
+    for a in range(windows.size[window]):
+        labels[windows.order[first + a]] = label
+    return int(windows.size[window])
 
 
 @kernel
@@ -315,7 +331,8 @@ def find_rows(
 ) -> None:
     """Find the best set of each row; none where there are no windows to begin with."""
     n, d = rows.shape
-    if len(starts.size) == 0:
+    windows = starts.windows
+    if len(windows.size) == 0:
         return
     n_components = len(mix.log_weight)
     space = new_space(d)
@@ -330,9 +347,11 @@ def find_rows(
         for j in range(d):
             answers.labels[i, j] = KEPT
         explained = False
-        for kind in (SINGLE, NOISE, CORE, STUCK, FOREIGN, SHIFTED):
+        for kind in (SINGLE, NOISE, CORE, BOX, STUCK, FOREIGN, SHIFTED):
             by_component = not FOREIGN <= kind <= STUCK
             if not starts.tried[kind if kind < CORE else NOISE] or (by_component and explained):
+                continue
+            if kind == BOX and rules.box == 0.0:
                 continue
             followed, donor = 1, 0
             if by_component:
@@ -343,12 +362,12 @@ def find_rows(
                 for j in range(d):
                     labels[j] = STUCK if starts.stuck[i, j] else KEPT
             else:
-                m = _mark(starts, starts.best.window[i, kind], kind, labels)
+                m = _mark(windows, starts.best.window[i, kind], kind, labels)
                 first_odds = starts.best.values[i, kind] + rules.prior[m, 1] - rules.extra[kind]
                 if kind == FOREIGN and first_odds < answers.odds[i] - HOPELESS:
                     continue
                 for a in range(m):
-                    space.order[a] = starts.order[starts.first[starts.best.window[i, kind]] + a]
+                    space.order[a] = windows.order[windows.first[starts.best.window[i, kind]] + a]
                 _alone_terms(mix, law, away, m, space, terms)
                 donor = largest(terms)
             if not by_component:
@@ -360,11 +379,12 @@ def find_rows(
                     break
                 terms[k] = -np.inf
                 if by_component:
-                    _mark(starts, starts.best.core[i, k] if kind == CORE else starts.best.noise[i, k], NOISE, labels)
-                    for j in range(d):
+                    best = starts.best.core[i, k] if kind == CORE else starts.best.noise[i, k]
+                    _mark(windows, best, SINGLE if kind == BOX else NOISE, labels)
+                    for j in range(d if kind != BOX else 0):
                         labels[j] = KEPT if kind == SINGLE or (kind == CORE) == (labels[j] == NOISE) else NOISE
-                _search(mix, law, rules, state, r, q, away, k, donor, u, kind, space, labels)
-                _keep_best(mix, law, rules, r, q, away, u, whole, kind, k, labels, state, space, answers, i)
+                boxes = _search(mix, law, rules, state, r, q, away, k, donor, u, kind, windows, space, labels)
+                _keep_best(mix, law, rules, r, q, away, u, whole, kind, boxes, k, labels, state, space, answers, i)
                 n_out, runs = count_runs(answers.labels[i], rules.earlier, SINGLE)
                 # One run that leaves a typical rest: no other start is followed.
                 explained = runs == 1 and answers.rest[i] <= rules.typical[d - n_out]
