@@ -3,10 +3,12 @@ import pytest
 from scipy.stats import f as fisher
 from tests.mender.densities import weigh_rows
 
-from treemend.mender.calibration import Rarity, rest_scores
+from treemend.mender.calibration import Rarity, is_unusual, rest_scores
 from treemend.mender.detector import clean_rests, find_sets
+from treemend.mender.evidence import NOISE, STUCK
 from treemend.mender.layout import Layout
 from treemend.mender.learning import learn_detector
+from treemend.mender.sets import Answers
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +33,15 @@ def test_rest_scores_are_log_survivals():
 def test_conformal_p_values_of_rests():
     rarity = Rarity(np.array([-3.0, -2.0, -2.0, -1.0]))
     np.testing.assert_allclose(rarity.p_values(np.array([-4.0, -2.0, 0.0])), [0.2, 0.8, 1.0])
+
+
+def test_a_set_that_is_unlikely_is_not_believed():
+    rarity = Rarity(np.sort(rest_scores(np.arange(1.0, 200.0), np.full(199, 9), 6.0)))
+    labels = np.full((4, 10), -1, np.int8)
+    labels[:3, 2] = NOISE
+    labels[3, 2:5] = STUCK
+    answers = Answers(labels, np.array([-2.9, -3.1, 5.0, -9.0]), np.full(4, 9.0), np.full(4, -1.0))
+    np.testing.assert_array_equal(is_unusual(rarity, answers, 6.0), [False, True, False, False])
 
 
 def test_rows_that_are_rare_as_a_whole_are_left_alone(sensors):

@@ -40,6 +40,9 @@ SPARSE = 0.01
 ORDINARY, TYPICAL, MOST_COVERED = 0.01, 0.25, 0.6
 # A move of the whole row counts from this many nats on.
 LEAST_MOVE = 3.0
+# A set is not believed if its log odds against "clean" are below this: the row is odd, but not in a few cells. With
+# more, weak noise in weakly correlated columns is left: `python -m experiments.robustness one_stretch moved`.
+LEAST_ODDS = -3.0
 
 
 @dataclass(frozen=True)
@@ -210,4 +213,5 @@ def is_unusual(rarity: Rarity, answers: Answers, tail: float) -> Booleans:
     odd = rarity.p_values(rest_scores(answers.rest, (~out).sum(axis=1), tail)) < level
     stuck = (answers.labels == STUCK).any(axis=1)
     moved = (answers.move > answers.odds) & (answers.move > LEAST_MOVE) & ~stuck
-    return np.asarray(odd | moved | ~out.any(axis=1))
+    unlikely = (answers.odds < LEAST_ODDS) & ~stuck
+    return np.asarray(odd | moved | unlikely | ~out.any(axis=1))
