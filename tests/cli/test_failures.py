@@ -83,7 +83,8 @@ def test_errors_take_one_line_and_name_the_next_step(arguments, model, treemend)
 def test_layouts_reach_the_mender(folder, treemend):
     halves = {"left": NAMES[:8], "right": NAMES[8:]}
     Path("g.toml").write_text("[groups]\n" + "".join(f"{name} = {columns}\n" for name, columns in halves.items()))
-    layouts = {"4x4": (4, 4), "2x4x2": (2, 4, 2), "sequence": "sequence", "correlated": "correlated", "g.toml": halves}
+    layouts = {"4x4": (4, 4), "2x4x2": (2, 4, 2), "g.toml": halves}
+    layouts |= {name: name for name in ("auto", "sequence", "correlated")}
     for option, layout in layouts.items():
         assert treemend("fit", "clean.csv", "-o", "m", "--force", "--layout", option)[0] == 0
         assert load("m").layout == layout
