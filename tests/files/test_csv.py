@@ -226,6 +226,22 @@ def test_the_place_of_a_row_and_its_other_cells(tmp_path):
     }
 
 
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("cell", [b"x", b'"x\n;;\n"'])
+def test_lines_of_delimiters_are_not_rows(cell, tmp_path):
+    content = b";;\nt;a;b\n%b;1;2\n;;\n\n;\n;3;\r\n;;\r\n;5;6\n;;\n;;" % cell
+    (tmp_path / "a.csv").write_bytes(content)
+    table = FileTable([str(tmp_path / "a.csv")])
+    assert table.names == ("t", "a", "b")
+    batches = list(table.batches((1, 2)))
+    values = np.concatenate([batch.values for batch in batches])
+    assert np.array_equal(values, [[1, 2], [3, np.nan], [5, 6]], equal_nan=True)
+    assert [text for batch in batches for text in batch.table.column(0).to_pylist()][1:] == ["", ""]
+    assert written(table, (1, 2)) == content
+    assert written(table, (1, 2), (0, 1), filled=7) == content.replace(b";1;2\n", b";1;7\n")
+    assert written(table, (1, 2), (1, 1), filled=7) == content.replace(b";3;\r\n", b";3;7\r\n")
+
+
 def test_blank_lines_are_rows_where_there_is_one_column(tmp_path):
     (tmp_path / "a.csv").write_text("x\n1\n\n3\n")
     table = FileTable([str(tmp_path / "a.csv")])
