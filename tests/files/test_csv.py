@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from treemend.exceptions import ColumnsError, InputError
 from treemend.files import csv as csv_module
 from treemend.files.formats import ReadOptions
-from treemend.files.table import FileTable, open_writer
+from treemend.files.table import FileTable, choose_columns, open_writer
 
 
 def written(table, chosen, change=None, path="out.csv", delimiter=None, filled=0.1):
@@ -213,6 +213,30 @@ def test_a_filled_cell_has_the_decimals_of_its_column(cells, as_written, tmp_pat
     filled, mask = np.full((3, 1), 2.345678901), np.array([[False], [True], [False]])
     assert batch.rounded(filled, mask)[:, 0].tolist() == [2.345678901, float(as_written), 2.345678901]
     assert str(batch.rounded(-1e-12 * filled, mask)[1, 0])[0] == ("0" if len(as_written) < 8 else "-")
+
+
+def test_units_of_columns_are_kept(tmp_path):
+    cells = "\u00a0%", "\u00a0€", " kg", "°C"
+    rows = [";".join(f"{number},5{cell}" for cell in cells) + ";$1.200;7 m\n" for number in (4, 1201)]
+    content = "a;b;c;d;e;f\n" + "".join(rows) + ";NA;n/a;;;5\n"
+    (tmp_path / "a.csv").write_text(content, encoding="utf-8")
+    table = FileTable([str(tmp_path / "a.csv")])
+    assert table.notes[0].endswith("numbers have units: 'a' (%), 'b' (€), 'c' (kg), 'd' (°C), 'e' ($)")
+    assert choose_columns(table)[0] == (0, 1, 2, 3, 4)
+    values = np.concatenate([batch.values for batch in table.batches((0, 1, 2, 3, 4))])
+    assert values[:2].tolist() == [[4.5] * 4 + [1200], [1201.5] * 4 + [1200]]
+    assert np.isnan(values[2]).all()
+    for position, filled in enumerate(["8,5\u00a0%", "8,5\u00a0€", "8,5 kg", "8,5°C", "$8"]):
+        line = written(table, tuple(range(5)), (2, position), filled=8.5).decode().splitlines()[3]
+        assert line.split(";")[position] == filled
+
+
+@pytest.mark.parametrize("cells", [("4%", "5"), ("4%", "5 kg"), ("12A", "13A"), ("1 May", "2 May"), ("4 %x", "5 %x")])
+def test_what_is_not_a_unit_is_text(cells, tmp_path):
+    (tmp_path / "a.csv").write_text("a,b\n" + "".join(f"{cell},{row}\n" for row, cell in enumerate(cells * 9)))
+    table = FileTable([str(tmp_path / "a.csv")])
+    assert not table.notes
+    assert table.columns[0].kind != "number" or "5" in cells
 
 
 def test_the_place_of_a_row_and_its_other_cells(tmp_path):

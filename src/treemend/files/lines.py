@@ -6,7 +6,8 @@ another way, is cut in Python. Nothing is evaluated: a text such as ``=1+1`` is 
 """
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -78,6 +79,7 @@ class Lines:
     names: tuple[str, ...]
     delimiter: str
     numbers: NumberFormat
+    units: Mapping[int, tuple[str, str]] = field(default_factory=dict)  # before and behind the numbers of columns
 
     def __len__(self) -> int:
         return len(self.starts)
