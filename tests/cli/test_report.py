@@ -166,7 +166,9 @@ def test_the_table_itself_goes_the_way_of_treemend_mend(folder, treemend, frames
     assert np.array_equal(read_csv("o.csv"), expected.repaired)
     assert told()["reference"] == "the table itself"
     assert told()["summary"]["totals"] == expected.summary()["totals"]
-    code, _, _ = treemend("mend", "t.csv", "-o", "o.csv", "--fdr", "0.1", "-f")
+    code, _, err = treemend("mend", "t.csv", "-o", "o.csv", "--fdr", "0.001", "-f")
+    assert "note: t.csv: No row was declared" in err
+    code, _, err = treemend("mend", "t.csv", "-o", "o.csv", "--fdr", "0.1", "-f")
     assert np.array_equal(read_csv("o.csv"), package.mend(read_csv("t.csv"), fdr=0.1).repaired)
 
 
