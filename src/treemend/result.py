@@ -100,7 +100,7 @@ class Result:
         *,
         title: str = "treemend report",
         labels: Mapping[str, str] | None = None,
-        units: Mapping[str, str] | None = None,
+        units: Mapping[str, str] | str | None = None,
         earlier: dict[str, Any] | None = None,
     ) -> None:
         """Write a report: one HTML file that needs nothing else.
@@ -111,8 +111,10 @@ class Result:
             Where to; an existing file is replaced.
         title : str
             The heading of the page.
-        labels, units : mapping of str to str, optional
-            What to call columns, and in which units they are.
+        labels : mapping of str to str, optional
+            What to call columns.
+        units : mapping of str to str, or str, optional
+            In which units columns are, or all of them.
         earlier : dict, optional
             The `summary` of an earlier result, to compare with.
         """
