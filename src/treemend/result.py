@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from treemend import plots, report
 from treemend.report import Findings
+from treemend.tables import columns_beside
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -79,11 +80,16 @@ class Result:
     def findings_table(self) -> dict[str, list[Any]]:
         """Return one line for each run of replaced cells, as columns for a data frame.
 
+        The columns that were passed through come first; ``id`` is the index of a pandas data frame, if none of them is.
+
         Returns
         -------
         dict of str to list
         """
-        return report.findings_table(self.findings())
+        found = self.findings()
+        lines = report.findings_table(found)
+        passed = columns_beside(self.repaired, found.names or (), lines["row"])
+        return {**passed, **{name: column for name, column in lines.items() if name != "id" or "id" not in passed}}
 
     def summary(self) -> dict[str, Any]:
         """Return what was found as plain numbers, words and lists, as the report and its JSON form tell it.

@@ -82,6 +82,14 @@ def attributes_only(table: Any, passthrough: Sequence[Any]) -> Any:
     return _frame(table).drop(list(passthrough), strict=False).to_native()
 
 
+def columns_beside(table: Any, names: Sequence[str], rows: list[int]) -> dict[str, list[Any]]:
+    """Return the columns of a data frame that are not among these names, at some rows."""
+    if not is_into_dataframe(table):
+        return {}
+    frame = _frame(table)
+    return {str(name): frame.get_column(name)[rows].to_list() for name in frame.columns if str(name) not in names}
+
+
 def count_rows(table: Any) -> int:
     """Return the number of rows of a table of any kind; 0 for what is not a table."""
     if is_into_dataframe(table):
