@@ -3,6 +3,7 @@
 import doctest
 import re
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,19 @@ def test_links_of_a_page(page):
         assert linked in files, f"{page.name} links to {target}, which is not tracked"
         if anchor:
             assert anchor in anchors(linked), f"{page.name} links to {target}, which has no such heading"
+
+
+def test_links_of_the_package_s_page_are_complete():
+    """The README of the distributions has every link and picture of the repository's, by its address."""
+    build = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["metadata"]["hooks"]
+    page = given = (ROOT / "README.md").read_text()
+    for one in build["fancy-pypi-readme"]["substitutions"]:
+        page = re.sub(one["pattern"], one["replacement"], page)
+    addresses = LINK.findall(page)
+    assert all(address.startswith("https://") for address in addresses)
+    for relative, address in zip(LINK.findall(given), addresses, strict=True):
+        assert address.endswith(relative)
+        assert ("raw" in address) == relative.endswith(".png")
 
 
 def test_references_of_the_code_resolve():

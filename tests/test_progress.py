@@ -1,4 +1,4 @@
-"""The line appears on terminals and in notebooks, after a second, and goes."""
+"""The line appears on terminals and in notebooks, after half a second, and goes."""
 
 import io
 import subprocess
@@ -64,7 +64,7 @@ def test_plain_lines_where_they_are_asked_for(monkeypatch, impatient):
     assert shown(monkeypatch, io.StringIO(), with_lines) == told
 
 
-def test_nothing_is_printed_before_a_second_has_passed(monkeypatch):
+def test_nothing_is_printed_before_half_a_second_has_passed(monkeypatch):
     stream = Terminal()
     begun = time.monotonic()
     text = shown(monkeypatch, stream, three_steps)

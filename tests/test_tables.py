@@ -117,6 +117,14 @@ def test_range_check():
         check_range(np.array([[0, -1.7e308], [1, 1.7e308]]), None)
 
 
+def test_columns_that_are_almost_empty_are_named():
+    values = np.ones((200, 3))
+    values[1:, 1] = np.nan
+    values[21:, 2] = np.nan
+    with pytest.warns(UserWarning, match=r"almost empty .* 200 values, column 1 \('b'\) has 1\. .*passthrough"):
+        check_range(values, tuple("abc"))
+
+
 INTEGERS = {
     "pandas": pd.DataFrame({"n": [4, 2, 3], "flag": [True, False, True], "x": [0.5, 1.5, 2.5]}, index=[3, 1, 2]),
     "pandas with nulls": pd.DataFrame(

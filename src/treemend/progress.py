@@ -1,9 +1,9 @@
 """Progress of long work: one line that moves, on terminals and in notebooks.
 
 Steps may be nested: the line names the outermost and the innermost one, and measures the outermost one that knows how
-much there is to do. It appears after a second and is gone when the outermost step ends. Nothing is shown where standard
-error is neither a terminal nor a notebook (but for ``in_lines``), in other threads than the main one, and in processes
-that joblib or Dask started.
+much there is to do. It appears after half a second and is gone when the outermost step ends. Nothing is shown where
+standard error is neither a terminal nor a notebook (but for ``in_lines``), in other threads than the main one, and in
+processes that joblib or Dask started.
 """
 
 import math
@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
-PATIENCE = 1.0
+PATIENCE = 0.5
 SECONDS_BETWEEN_FRAMES = 0.2
 SECONDS_BETWEEN_LINES = 5.0
 _BAR_WIDTH = 24

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from treemend import plots, report
 from treemend.report import Findings
+from treemend.tables import columns_beside
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -79,11 +80,16 @@ class Result:
     def findings_table(self) -> dict[str, list[Any]]:
         """Return one line for each run of replaced cells, as columns for a data frame.
 
+        The columns that were passed through come first; ``id`` is the index of a pandas data frame, if none of them is.
+
         Returns
         -------
         dict of str to list
         """
-        return report.findings_table(self.findings())
+        found = self.findings()
+        lines = report.findings_table(found)
+        passed = columns_beside(self.repaired, found.names or (), lines["row"])
+        return {**passed, **{name: column for name, column in lines.items() if name != "id" or "id" not in passed}}
 
     def summary(self) -> dict[str, Any]:
         """Return what was found as plain numbers, words and lists, as the report and its JSON form tell it.
@@ -100,7 +106,7 @@ class Result:
         *,
         title: str = "treemend report",
         labels: Mapping[str, str] | None = None,
-        units: Mapping[str, str] | None = None,
+        units: Mapping[str, str] | str | None = None,
         earlier: dict[str, Any] | None = None,
     ) -> None:
         """Write a report: one HTML file that needs nothing else.
@@ -111,8 +117,10 @@ class Result:
             Where to; an existing file is replaced.
         title : str
             The heading of the page.
-        labels, units : mapping of str to str, optional
-            What to call columns, and in which units they are.
+        labels : mapping of str to str, optional
+            What to call columns.
+        units : mapping of str to str, or str, optional
+            In which units columns are, or all of them.
         earlier : dict, optional
             The `summary` of an earlier result, to compare with.
         """

@@ -7,6 +7,7 @@ refused. Columns that are passed through may be of any type and come back untouc
 """
 
 import os
+import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,6 +22,9 @@ from sklearn.utils.validation import check_array
 from treemend.exceptions import ColumnsError, InputError
 
 LARGEST_EXACT = 2**53
+# A column with fewer values than the rest of this share is almost empty, if there are so many rows at least.
+ALMOST_ALL = 0.9
+ROWS_TO_TELL = 10
 # Sums of some thousand products are exact to about 1e-12 of their size; what was measured as an integer is told from
 # what was not by far more than this.
 _ROUNDING = 1e-9
@@ -80,6 +84,14 @@ def attributes_only(table: Any, passthrough: Sequence[Any]) -> Any:
     if not len(passthrough) or not is_into_dataframe(table):
         return table
     return _frame(table).drop(list(passthrough), strict=False).to_native()
+
+
+def columns_beside(table: Any, names: Sequence[str], rows: list[int]) -> dict[str, list[Any]]:
+    """Return the columns of a data frame that are not among these names, at some rows."""
+    if not is_into_dataframe(table):
+        return {}
+    frame = _frame(table)
+    return {str(name): frame.get_column(name)[rows].to_list() for name in frame.columns if str(name) not in names}
 
 
 def count_rows(table: Any) -> int:
@@ -226,13 +238,23 @@ def _named(column: int, names: tuple[str, ...] | None) -> str:
 
 
 def check_range(values: NDArray[np.float64], names: tuple[str, ...] | None) -> None:
-    """Refuse a reference with a column that has no value, or spans more than a float64 can hold."""
+    """Refuse a reference with a column that has no value, or spans more than a float64 can hold.
+
+    Of columns that are almost empty, as `treemend.files` passes them through, it warns.
+    """
     low, high = np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)
     empty = np.flatnonzero(np.isnan(low))
     if len(empty):
         problem = f"Column {_named(empty[0], names)} of the reference has no value at all"
         remedy = "Leave such columns out, or name them in passthrough."
         raise InputError(f"{problem}: {len(empty)} of {len(low)} columns are empty. {remedy}")
+    n_values = (~np.isnan(values)).sum(axis=0)
+    few = np.flatnonzero(n_values < (1 - ALMOST_ALL) * len(values))
+    if len(few) and len(values) >= ROWS_TO_TELL:
+        found = shortened([f"column {_named(column, names)} has {n_values[column]:,}" for column in few.tolist()])
+        problem = f"The reference is almost empty in places: of {len(values):,} values, {found}"
+        remedy = "What is usual there can hardly be learnt. Leave such columns out, or name them in passthrough."
+        warnings.warn(f"{problem}. {remedy}", UserWarning, stacklevel=5)
     with np.errstate(over="ignore"):
         wide = np.flatnonzero(np.isinf(high - low))
     if len(wide):

@@ -3,6 +3,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -83,7 +84,8 @@ def test_errors_take_one_line_and_name_the_next_step(arguments, model, treemend)
 def test_layouts_reach_the_mender(folder, treemend):
     halves = {"left": NAMES[:8], "right": NAMES[8:]}
     Path("g.toml").write_text("[groups]\n" + "".join(f"{name} = {columns}\n" for name, columns in halves.items()))
-    layouts = {"4x4": (4, 4), "2x4x2": (2, 4, 2), "sequence": "sequence", "correlated": "correlated", "g.toml": halves}
+    layouts = {"4x4": (4, 4), "2x4x2": (2, 4, 2), "g.toml": halves}
+    layouts |= {name: name for name in ("auto", "sequence", "correlated")}
     for option, layout in layouts.items():
         assert treemend("fit", "clean.csv", "-o", "m", "--force", "--layout", option)[0] == 0
         assert load("m").layout == layout
@@ -257,14 +259,14 @@ def test_the_reader_of_standard_output_may_go(model, treemend):
 
 
 def on_a_terminal(*arguments):
-    """Run a command whose standard error is a terminal; return what it showed."""
+    """Run a command whose standard error is a terminal; return what it showed, and its longest silence in seconds."""
     import pty
 
     master, slave = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "200"}
     process = subprocess.Popen([sys.executable, "-m", "treemend", *map(str, arguments)], stderr=slave, env=environment)
     os.close(slave)
-    shown = b""
+    shown, silences, last = b"", [], time.monotonic()
     while True:
         try:
             piece = os.read(master, 100_000)
@@ -273,16 +275,26 @@ def on_a_terminal(*arguments):
         if not piece:
             break
         shown += piece
+        silences.append(time.monotonic() - last)
+        last = time.monotonic()
     process.wait()
     os.close(master)
-    return shown
+    return shown, max(silences)
+
+
+def test_nothing_is_silent_for_more_than_a_second(model):
+    for _ in range(5):  # A busy machine may stop it for a while.
+        _, silence = on_a_terminal("mend", "suspect.csv", "--clean", "clean.csv", "-o", "out.csv", "--force")
+        if silence < 1:
+            return
+    pytest.fail(f"{silence:.1f} seconds without a sign")
 
 
 def test_terminals_get_a_bar_and_others_lines(model, treemend, monkeypatch):
     from treemend import progress
 
     np.save("some.npy", np.tile(np.loadtxt("clean.csv", delimiter=",", skiprows=1), (100, 1)))
-    shown = on_a_terminal("mend", "some.npy", "-m", model, "-o", "out.npy", "-j", "1")
+    shown, _ = on_a_terminal("mend", "some.npy", "-m", model, "-o", "out.npy", "-j", "1")
     assert b"\x1b[K" in shown
     assert b"mending some.npy" in shown
     assert b" rows" in shown

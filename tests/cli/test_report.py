@@ -95,6 +95,27 @@ def test_names_and_formulas_do_no_harm(folder, treemend, frames):
     assert repaired.columns.tolist() == suspect.columns.tolist()
 
 
+def test_labels_and_units_of_columns(model, treemend, frames):
+    common = ("check", "--fail-above", "1", "-f", "--json", "found.json", "--report", "r.html")
+    words = ("--label", "s9=Inlet", "--unit", "s*=mV", "--unit", "s9=°C")
+    suspect = frames[1].copy()
+    suspect["s3"] = [f"{value}%" for value in suspect["s3"]]
+    suspect.to_csv("percent.csv", index=False)
+    assert treemend(*common, "percent.csv", "-m", model, *words)[0] == 0
+    columns = told()["summary"]["columns"]
+    assert columns["names"][8:11] == ["s8", "Inlet", "s10"]
+    assert columns["units"][8:11] == ["mV", "°C", "mV"]
+    assert treemend(*common, "percent.csv", "-m", model)[0] == 0
+    assert told()["summary"]["columns"]["units"] == ["%" if name == "s3" else "" for name in NAMES]
+    np.save("rows.npy", frames[1][NAMES].to_numpy())
+    assert treemend(*common, "rows.npy", "-m", model, "--unit", "*=V", "--label", "2=Outlet")[0] == 0
+    columns = told()["summary"]["columns"]
+    assert (columns["names"][2], set(columns["units"])) == ("Outlet", {"V"})
+    for wrong, message in (("mV", "got 'mV' without a column"), ("x=mV", "no column is called 'x'")):
+        code, _, err = treemend(*common, "suspect.csv", "-m", model, "--unit", wrong)
+        assert (code, message in err) == (2, True), err
+
+
 def test_clean_rows_need_not_have_what_is_passed_through(folder, treemend):
     common = ("mend", "suspect.csv", "--clean", "clean.csv", "-o", "o.csv")
     assert treemend(*common, "-p", "id")[0] == 0
@@ -166,7 +187,9 @@ def test_the_table_itself_goes_the_way_of_treemend_mend(folder, treemend, frames
     assert np.array_equal(read_csv("o.csv"), expected.repaired)
     assert told()["reference"] == "the table itself"
     assert told()["summary"]["totals"] == expected.summary()["totals"]
-    code, _, _ = treemend("mend", "t.csv", "-o", "o.csv", "--fdr", "0.1", "-f")
+    code, _, err = treemend("mend", "t.csv", "-o", "o.csv", "--fdr", "0.001", "-f")
+    assert "note: t.csv: No row was declared" in err
+    code, _, err = treemend("mend", "t.csv", "-o", "o.csv", "--fdr", "0.1", "-f")
     assert np.array_equal(read_csv("o.csv"), package.mend(read_csv("t.csv"), fdr=0.1).repaired)
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from treemend.exceptions import ColumnsError, InputError
 from treemend.files import csv as csv_module
 from treemend.files.formats import ReadOptions
-from treemend.files.table import FileTable, open_writer
+from treemend.files.table import FileTable, choose_columns, open_writer
 
 
 def written(table, chosen, change=None, path="out.csv", delimiter=None, filled=0.1):
@@ -215,6 +215,30 @@ def test_a_filled_cell_has_the_decimals_of_its_column(cells, as_written, tmp_pat
     assert str(batch.rounded(-1e-12 * filled, mask)[1, 0])[0] == ("0" if len(as_written) < 8 else "-")
 
 
+def test_units_of_columns_are_kept(tmp_path):
+    cells = "\u00a0%", "\u00a0€", " kg", "°C"
+    rows = [";".join(f"{number},5{cell}" for cell in cells) + ";$1.200;7 m\n" for number in (4, 1201)]
+    content = "a;b;c;d;e;f\n" + "".join(rows) + ";NA;n/a;;;5\n"
+    (tmp_path / "a.csv").write_text(content, encoding="utf-8")
+    table = FileTable([str(tmp_path / "a.csv")])
+    assert table.notes[0].endswith("numbers have units: 'a' (%), 'b' (€), 'c' (kg), 'd' (°C), 'e' ($)")
+    assert choose_columns(table)[0] == (0, 1, 2, 3, 4)
+    values = np.concatenate([batch.values for batch in table.batches((0, 1, 2, 3, 4))])
+    assert values[:2].tolist() == [[4.5] * 4 + [1200], [1201.5] * 4 + [1200]]
+    assert np.isnan(values[2]).all()
+    for position, filled in enumerate(["8,5\u00a0%", "8,5\u00a0€", "8,5 kg", "8,5°C", "$8"]):
+        line = written(table, tuple(range(5)), (2, position), filled=8.5).decode().splitlines()[3]
+        assert line.split(";")[position] == filled
+
+
+@pytest.mark.parametrize("cells", [("4%", "5"), ("4%", "5 kg"), ("12A", "13A"), ("1 May", "2 May"), ("4 %x", "5 %x")])
+def test_what_is_not_a_unit_is_text(cells, tmp_path):
+    (tmp_path / "a.csv").write_text("a,b\n" + "".join(f"{cell},{row}\n" for row, cell in enumerate(cells * 9)))
+    table = FileTable([str(tmp_path / "a.csv")])
+    assert not table.notes
+    assert table.columns[0].kind != "number" or "5" in cells
+
+
 def test_the_place_of_a_row_and_its_other_cells(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("id,x,when\n" + "".join(f"r{row},{row * row},2020-01-{row + 1:02d}\n" for row in range(20)))
@@ -224,6 +248,22 @@ def test_the_place_of_a_row_and_its_other_cells(tmp_path):
         "id": ["r9", "r11"],
         "when": ["2020-01-10", "2020-01-12"],
     }
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("cell", [b"x", b'"x\n;;\n"'])
+def test_lines_of_delimiters_are_not_rows(cell, tmp_path):
+    content = b";;\nt;a;b\n%b;1;2\n;;\n\n;\n;3;\r\n;;\r\n;5;6\n;;\n;;" % cell
+    (tmp_path / "a.csv").write_bytes(content)
+    table = FileTable([str(tmp_path / "a.csv")])
+    assert table.names == ("t", "a", "b")
+    batches = list(table.batches((1, 2)))
+    values = np.concatenate([batch.values for batch in batches])
+    assert np.array_equal(values, [[1, 2], [3, np.nan], [5, 6]], equal_nan=True)
+    assert [text for batch in batches for text in batch.table.column(0).to_pylist()][1:] == ["", ""]
+    assert written(table, (1, 2)) == content
+    assert written(table, (1, 2), (0, 1), filled=7) == content.replace(b";1;2\n", b";1;7\n")
+    assert written(table, (1, 2), (1, 1), filled=7) == content.replace(b";3;\r\n", b";3;7\r\n")
 
 
 def test_blank_lines_are_rows_where_there_is_one_column(tmp_path):

@@ -171,6 +171,13 @@ def test_how_cells_and_numbers_are_written(text, name, expected, tmp_path):
     assert np.array_equal(values_of(table, (0, 1)), expected, equal_nan=True)
 
 
+def test_numbers_are_looked_for_in_every_column(tmp_path):
+    rows = lines("id;when;x;y", lambda row: f"R-{row};2026-01-01 {row};{row},5;{row % 3 + 1}.{row:03d},25", n_rows=900)
+    table = table_of(tmp_path, rows)
+    assert table.notes[0].endswith("numbers have decimal commas, '.' divides thousands")
+    assert values_of(table, (3,))[:2, 0].tolist() == [1000.25, 2001.25]
+
+
 def test_options_win_over_what_is_recognised(tmp_path):
     text = "a;b\n1,234;5\n"
     assert values_of(table_of(tmp_path, text), (0, 1)).tolist() == [[1.234, 5]]

@@ -52,6 +52,10 @@ def test_foreign_columns_come_back_untouched_in_their_place(kind, rows):
     assert np.array_equal(back[NAMES].to_numpy(), plain.repaired)
     assert np.array_equal(np.asarray(mended.mask), plain.mask)
     assert [*back.index] == [*before.index]
+    lines = pd.DataFrame(mended.findings_table())
+    assert lines.columns[:4].tolist() == [*PASSED, "row"]
+    assert lines["id"].tolist() == before["id"].iloc[lines["row"]].tolist()
+    assert len(lines) == len(plain.findings_table()["row"])
     if kind != "pandas":
         assert mended.repaired.schema == given.schema
 

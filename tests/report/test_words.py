@@ -42,6 +42,12 @@ def test_a_false_discovery_rate_counts_among_what_was_found():
     assert "500 rows were declared: expect about 50 of them to be clean." in told["words"]
 
 
+def test_nothing_at_a_false_discovery_rate_names_what_helps():
+    told = rule_summary(Rule("fdr", 0.1, n_reference=300), 400, 0)
+    assert told["expected"] == 0
+    assert told["words"][-1].endswith("give clean rows, or a false-alarm rate instead.")
+
+
 def test_a_threshold_has_the_rate_of_the_reference():
     told = rule_summary(Rule("tau", 0.01, 1200, 0.048), 600, 40)
     assert "tau = 0.01" in told["words"][0]

@@ -35,6 +35,8 @@ _OPTIONS = (
     (_SUSPECT, "--fdr", "SHARE", "instead of a rate: about this share of the declared rows may be clean"),
     (("check",), "--fail-above", "SHARE", "fail if a larger share of the rows is corrupted or unusual"),
     (_SUSPECT, "--report", "HTML", "write a page that shows what was found, and why"),
+    (_SUSPECT, "--label", "NAME=TEXT", "what the report calls a column; may be repeated"),
+    (_SUSPECT, "--unit", "NAME=UNIT", "in which unit columns are, by name or pattern, such as *=mV; may be repeated"),
     (_SUSPECT, "--findings", "FILE", "write a table with a line for each run of cells"),
     (("mend",), "--mask", "FILE", "write which cells were found corrupted"),
     (_SUSPECT, "--json", "FILE", "write what was found as JSON"),

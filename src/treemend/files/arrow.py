@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, islice
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, ClassVar
 from zipfile import BadZipFile
 
 import numpy as np
@@ -82,9 +82,10 @@ def _replaced(column: Any, filled: NDArray[np.float64], mask: NDArray[np.bool_])
 
 
 class ArrowFile:
-    """A Parquet or Feather file; ``named``, ``notes`` and ``numbers`` are as those of `CsvFile`."""
+    """A Parquet or Feather file; ``named``, ``notes``, ``numbers`` and ``units`` are as those of `CsvFile`."""
 
     named, notes, numbers = True, (), None
+    units: ClassVar[dict[int, tuple[str, str]]] = {}
 
     def __init__(self, path: str, family: str) -> None:
         self.label, self._family = path, family

@@ -6,6 +6,7 @@ Delimiter and number format are recognised from the first lines.
 """
 
 import os
+import re
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -20,10 +21,18 @@ from numpy.typing import NDArray
 
 from treemend.exceptions import InputError
 from treemend.files.arrow import Batch
-from treemend.files.formats import COMPRESSIONS, MISSING_WORDS, Format, NumberFormat, ReadOptions, number_format
+from treemend.files.formats import (
+    COMPRESSIONS,
+    MISSING_WORDS,
+    Format,
+    NumberFormat,
+    ReadOptions,
+    common_unit,
+    number_format,
+)
 from treemend.files.lines import Lines, delimited, line_ends, record_starts, texts_of
 from treemend.files.recognition import sample_length
-from treemend.tables import listed
+from treemend.tables import listed, shortened
 
 BLOCK_BYTES = 2**22
 _HEAD_BYTES = 2**20
@@ -38,8 +47,8 @@ class CsvFile:
     """A text file.
 
     Columns are called by their numbers where they are not ``named``; ``notes`` say what was recognised; ``numbers`` is
-    how numbers are written; ``preamble`` is what comes before the first row: a byte-order mark, the header;
-    ``usual_delimiter`` is that of the ending.
+    how numbers are written, ``units`` what stands before and behind those of some columns; ``preamble`` is what comes
+    before the first row: a byte-order mark, the header; ``usual_delimiter`` is that of the ending.
     """
 
     def __init__(self, label: str, opened: Callable[[], BinaryIO], kind: Format, options: ReadOptions) -> None:
@@ -66,14 +75,28 @@ class CsvFile:
         self.names = tuple(name if name.strip() else f"Unnamed: {position}" for position, name in enumerate(names))
         self.preamble = head[: begin + int(starts[0]) + (len(first) if self.named else 0)]
         self._first_line = 1 + len(line_ends(self.preamble))
-        self.numbers = NumberFormat()
-        self._head = self._split(head[len(self.preamble) :], self._first_line, ended=ended)[0].table(as_text=True)
+        self.numbers, self.units = NumberFormat(), {}
+        texts = self._split(head[len(self.preamble) :], self._first_line, ended=ended)[0].table(as_text=True)
+        found = [common_unit(column.to_pylist()) for column in self._first_rows(texts).columns]
+        self.units = {position: unit for position, unit in enumerate(found) if unit is not None}
+        self._head = self._without_units(texts)
         self.numbers = self._number_format(options)
         self.notes = self._recognised()
 
     def sample(self) -> Any:
         """Return the first rows."""
-        return self._head.slice(0, sample_length(len(self.names)))
+        return self._first_rows(self._head)
+
+    def _first_rows(self, texts: Any) -> Any:
+        return texts.slice(0, sample_length(len(self.names)))
+
+    def _without_units(self, texts: Any) -> Any:
+        for position, unit in self.units.items():
+            before, behind = (re.escape(text.strip()) for text in unit)
+            column = pc.utf8_trim_whitespace(texts.column(position))
+            column = pc.replace_substring_regex(column, f"^{before}|{behind}$", "")
+            texts = texts.set_column(position, texts.field(position), column)
+        return texts
 
     def batches(self, columns: tuple[int, ...]) -> Iterator[Batch]:
         """Read the rows from the first to the last."""
@@ -95,14 +118,14 @@ class CsvFile:
         if not ended:
             end = int(starts[-1]) if len(starts) > 1 else 0
             starts = starts[:-1]
-        lines = Lines(data[:end], starts, self.label, first_line, self.names, self.delimiter, self.numbers)
+        lines = Lines(data[:end], starts, self.label, first_line, self.names, self.delimiter, self.numbers, self.units)
         return lines, data[end:]
 
     def _values(self, lines: Lines, columns: tuple[int, ...]) -> NDArray[np.float64]:
         plain = lines.floats(columns)
         if plain is not None:
             return plain
-        texts = lines.table(as_text=True).select(list(columns))
+        texts = self._without_units(lines.table(as_text=True)).select(list(columns))
         values = np.empty((len(lines), len(columns)))
         wrong: list[tuple[int, int]] = []
         for position, column in enumerate(texts.columns):
@@ -127,7 +150,8 @@ class CsvFile:
 
     def _number_format(self, options: ReadOptions) -> NumberFormat:
         cells = self._head.slice(0, max(5, _CELLS_TRIED // len(self.names)))
-        found = number_format((text for column in cells.columns for text in column.to_pylist()), self.delimiter)
+        rows = zip(*(column.to_pylist() for column in cells.columns), strict=True)
+        found = number_format((text for row in rows for text in row), self.delimiter)
         decimal, thousands = options.decimal or found.decimal, options.thousands
         if thousands is None:
             thousands = found.thousands if found.decimal == decimal else ""
@@ -141,6 +165,8 @@ class CsvFile:
             "numbers have decimal commas": self.numbers.decimal != ".",
             f"{self.numbers.thousands!r} divides thousands": self.numbers.thousands,
         }
+        units = [f"{self.names[column]!r} ({''.join(unit).strip()})" for column, unit in self.units.items()]
+        ways[f"numbers have units: {shortened(units)}"] = units
         told = ", ".join(way for way, is_so in ways.items() if is_so)
         numbers, wrong = self.numbers.numbers(pa.array(self.names))
         odd = self.named and not (wrong | np.isnan(numbers)).any() and (np.diff(numbers) <= 0).any()
@@ -223,7 +249,9 @@ class CsvWriter:
     def _number(self, batch: Batch, position: int, value: float) -> bytes:
         decimals = batch.decimals[batch.columns[position]]
         text = repr(float(value)) if decimals is None else f"{value:.{decimals}f}"
-        text = text.replace(".", "." if batch.lines is None else batch.lines.numbers.decimal)
+        if batch.lines is not None:
+            unit = batch.lines.units.get(batch.columns[position], ("", ""))
+            text = text.replace(".", batch.lines.numbers.decimal).join(unit)
         return (f'"{text}"' if self._delimiter in text else text).encode()
 
     def _cells(self, table: Any) -> list[Any]:

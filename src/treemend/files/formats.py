@@ -23,6 +23,10 @@ from treemend.exceptions import InputError, ParameterError
 STANDARD_STREAM = "-"
 MISSING_WORDS = frozenset({"", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "nil", "?", "-", "--", "."})
 _TEXTS_TRIED = 2_000
+_SYMBOLS, _BLANK = "%|‰|°C|°F|[$€£¥]", "[ \u00a0\u202f]"
+_UNITS = "EUR|USD|GBP|CHF|kg|g|mg|t|km|m|cm|mm|l|ml|h|min|s|ms|V|mV|A|mA|W|kW|kWh|MWh|Hz|kHz|K|bar|mbar|hPa|kPa|Pa|ppm"
+_BEHIND = rf"{_BLANK}?(?:{_SYMBOLS})|{_BLANK}(?:{_UNITS}|km/h|m/s)"
+_WITH_UNIT = re.compile(rf"([$€£¥]{_BLANK}?)?[+-]?[\d.,]*\d({_BEHIND})?", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -143,11 +147,29 @@ class NumberFormat:
 _NUMBER_FORMATS = (NumberFormat(), NumberFormat(","), NumberFormat(",", "."), NumberFormat(".", ","))
 
 
+def common_unit(texts: Iterable[str]) -> tuple[str, str] | None:
+    """Return what stands before and behind every number; None if there is nothing, or not the same.
+
+    Examples
+    --------
+    >>> common_unit(["48%", "", "7%"]), common_unit(["48%", "7"])
+    (('', '%'), None)
+    """
+    unit = None
+    for text in map(str.strip, texts):
+        if text.lower() not in MISSING_WORDS:
+            found = _WITH_UNIT.fullmatch(text)
+            if found is None or not any(found.groups()) or unit not in (None, found.groups("")):
+                return None
+            unit = found[1] or "", found[2] or ""
+    return unit
+
+
 def number_format(texts: Iterable[str], delimiter: str) -> NumberFormat:
     """Return the format that makes numbers of the most texts, the most usual one among equals.
 
     ``1,234`` is taken as 1234 between commas, where a decimal comma would be odd, and as 1.234 elsewhere.
     """
-    distinct = list(islice(dict.fromkeys(text for text in texts if not text.isalpha()), _TEXTS_TRIED))
+    distinct = list(islice(dict.fromkeys(text for text in texts if not text.isalnum()), _TEXTS_TRIED))
     order = sorted(_NUMBER_FORMATS, key=lambda way: (not way.plain, way.decimal == delimiter))
     return max(order, key=lambda way: sum(way.is_number(text) for text in distinct))

@@ -6,7 +6,8 @@ another way, is cut in Python. Nothing is evaluated: a text such as ``=1+1`` is 
 """
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -38,9 +39,14 @@ def unquoted(cell: bytes) -> bytes:
     return cell
 
 
+def _without_end(record: bytes, delimiter: str) -> bytes:
+    """Return a record without its line end and the lines without cells that follow it."""
+    return re.sub(rb"[\r\n][\r\n%b]*\Z" % re.escape(delimiter.encode()), b"", record)
+
+
 def texts_of(line: bytes, delimiter: str) -> list[str]:
     """Cut a line with its end into texts without quotes; into none if a quote is still open."""
-    cells = raw_cells(line.rstrip(b"\r\n"), delimiter.encode()) or []
+    cells = raw_cells(_without_end(line, delimiter), delimiter.encode()) or []
     return [unquoted(cell).decode("utf-8", "replace") for cell in cells]
 
 
@@ -64,7 +70,7 @@ def delimited(column: Any, delimiter: str) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Lines:
-    """Records of a text file as they stand, with blank lines before, between and behind them."""
+    """Records of a text file as they stand, with lines without cells before, between and behind them."""
 
     data: bytes
     starts: NDArray[np.int64]  # where records begin in the data
@@ -73,6 +79,7 @@ class Lines:
     names: tuple[str, ...]
     delimiter: str
     numbers: NumberFormat
+    units: Mapping[int, tuple[str, str]] = field(default_factory=dict)  # before and behind the numbers of columns
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -94,9 +101,9 @@ class Lines:
         return int(self.starts[row]), int(end)
 
     def raw_cells(self, row: int) -> tuple[list[bytes], bytes]:
-        """Return the cells of a record with their quotes, and what follows them: its line end and blank lines."""
+        """Return the cells of a record with their quotes, and what follows: its line end and lines without cells."""
         record = self.data[slice(*self.span(row))]
-        content = record.rstrip(b"\r\n")
+        content = _without_end(record, self.delimiter)
         cells = raw_cells(content, self.delimiter.encode())
         if cells is None:
             raise InputError(f"{self.places[row]}: a quote is opened and never closed. Close it.")
@@ -105,6 +112,15 @@ class Lines:
             first = "Delete lines above the column names" if len(self.names) == 1 else "Correct the line"
             raise InputError(f"{problem}. {first}, or give --delimiter if cells are cut elsewhere.")
         return cells, record[len(content) :]
+
+    @cached_property
+    def _records(self) -> bytes:
+        """The data without lines that hold only delimiters, which pyarrow takes for rows."""
+        first = self.delimiter.encode()
+        if not (self.data.startswith(first) or b"\n" + first in self.data or b"\r" + first in self.data):
+            return self.data
+        records = (self.data[slice(*self.span(row))] for row in range(len(self)))
+        return b"\n".join(_without_end(record, self.delimiter) for record in records)
 
     def floats(self, columns: tuple[int, ...]) -> NDArray[np.float64] | None:
         """Return columns of numbers without thousands separators; None if there is anything else in them."""
@@ -131,13 +147,13 @@ class Lines:
         wanted = [numbers[column] for column in columns]
         if not wanted or not len(self):
             return pa.table({name: pa.array([], kind) for name in wanted})
-        parsing = pa.csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=b'"' in self.data)
+        parsing = pa.csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=b'"' in self._records)
         parsing.ignore_empty_lines = len(numbers) > 1
         converting = pa.csv.ConvertOptions(include_columns=wanted, column_types=dict.fromkeys(wanted, kind))
         converting.decimal_point, converting.null_values = self.numbers.decimal, missing
-        reading = pa.csv.ReadOptions(column_names=numbers, use_threads=False, block_size=len(self.data) + 1)
+        reading = pa.csv.ReadOptions(column_names=numbers, use_threads=False, block_size=len(self._records) + 1)
         try:
-            table = pa.csv.read_csv(pa.BufferReader(self.data), reading, parsing, converting)
+            table = pa.csv.read_csv(pa.BufferReader(self._records), reading, parsing, converting)
         except pa.ArrowInvalid:
             return None
         return table if len(table) == len(self) else None
@@ -164,8 +180,8 @@ def line_ends(data: bytes) -> NDArray[np.int64]:
 def record_starts(data: bytes, delimiter: str, *, last: bool, blank_is_record: bool) -> tuple[NDArray[np.int64], int]:
     """Return where complete records begin in data that begin with one, and where the last of them ends.
 
-    With ``last``, nothing follows, so that the last record is complete. A line without anything is a record only if
-    ``blank_is_record``: where there is a single column.
+    With ``last``, nothing follows, so that the last record is complete. A line without anything but delimiters is a
+    record only if ``blank_is_record``: where there is a single column.
     """
     ends = line_ends(data)
     if not last and len(ends) and data[ends[-1]] == _RETURN and ends[-1] == len(data) - 1:
@@ -181,6 +197,10 @@ def record_starts(data: bytes, delimiter: str, *, last: bool, blank_is_record: b
     if not blank_is_record:
         content = np.frombuffer(data, np.uint8)
         starts = starts[~np.isin(content[starts], [_NEWLINE, _RETURN])]
+        if (content[starts] == ord(delimiter)).any():
+            is_empty = np.zeros(256, dtype=bool)
+            is_empty[[_NEWLINE, _RETURN, ord(delimiter)]] = True
+            starts = starts[~np.logical_and.reduceat(is_empty[content[: ends[-1] + 1]], starts)]
     return starts, int(ends[-1]) + 1
 
 

@@ -15,11 +15,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from treemend.files.formats import NumberFormat
-from treemend.tables import LARGEST_EXACT
+from treemend.tables import ALMOST_ALL, LARGEST_EXACT, ROWS_TO_TELL
 
 _CELLS_IN_SAMPLE = 200_000
-_ALMOST_ALL = 0.9
-_ROWS_TO_TELL = 10
 _MOST_DECIMALS = 9
 _ID_TEXT = r"^\S{1,40}$"
 _TIME_TEXT = r"^\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:[ T].*)?$|^\d{1,2}:\d{2}(?::\d{2}.*)?$"
@@ -77,7 +75,7 @@ def _recognised(name: str, column: Any, numbers: NumberFormat | None) -> Column:
 
 def _of_text(name: str, texts: Any) -> Column:
     texts, kind = pc.utf8_trim_whitespace(texts), "text"
-    distinct = len(texts) >= _ROWS_TO_TELL and len(texts.unique()) == len(texts)
+    distinct = len(texts) >= ROWS_TO_TELL and len(texts.unique()) == len(texts)
     if not len(texts):
         kind = "empty"
     elif pc.mean(pc.match_substring_regex(texts, _TIME_TEXT)).as_py() > 0.5:
@@ -102,8 +100,8 @@ def _of_numbers(name: str, values: NDArray[np.float64], decimals: int | None) ->
     if len(values) and not len(present):
         return Column(name, "empty", "empty", decimals=decimals)
     share = 1 - len(present) / max(1, len(values))
-    if share > _ALMOST_ALL and len(values) >= _ROWS_TO_TELL:
-        return Column(name, "empty", f"{share:.0%} empty", decimals=decimals)
+    if share > ALMOST_ALL and len(values) >= ROWS_TO_TELL:
+        return Column(name, "empty", f"{int(100 * share)}% empty", decimals=decimals)
     reason = _identifier(name, values, present) if decimals == 0 and len(present) else ""
     if reason:
         return Column(name, "id", reason, decimals=decimals)
@@ -122,12 +120,12 @@ def _identifier(name: str, values: NDArray[np.float64], present: NDArray[np.floa
         return "id"
     steps = np.diff(values)
     # Not all are equal where the sample has gaps.
-    regular = len(values) >= 2 * _ROWS_TO_TELL and steps[0] != 0 and np.mean(steps == steps[0]) > _ALMOST_ALL
+    regular = len(values) >= 2 * ROWS_TO_TELL and steps[0] != 0 and np.mean(steps == steps[0]) > ALMOST_ALL
     return "numbers the rows" if distinct and regular else ""
 
 
 def _is_time(name: str, values: NDArray[np.float64]) -> bool:
-    if not _TIME_NAME_IF_SORTED.search(name) or len(values) < _ROWS_TO_TELL:
+    if not _TIME_NAME_IF_SORTED.search(name) or len(values) < ROWS_TO_TELL:
         return _TIME_NAME.search(name) is not None
     return bool((np.diff(values) >= 0).all() and values[0] < values[-1])
 
@@ -136,7 +134,7 @@ def _missing_code(present: NDArray[np.float64]) -> float | None:
     """Return an outermost number of nines that is there several times, further from the others than they reach."""
     for code in (float(present.min()), float(present.max())) if len(present) else ():
         others = present[present != code]
-        repeated = len(present) - len(others) >= 2 and len(others) >= _ROWS_TO_TELL
+        repeated = len(present) - len(others) >= 2 and len(others) >= ROWS_TO_TELL
         if repeated and _CODE.fullmatch(f"{code:g}") and np.abs(others - code).min() > np.ptp(others):
             return code
     return None

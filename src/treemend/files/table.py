@@ -66,6 +66,11 @@ class FileTable:
         found = recognise_columns(first.sample(), first.names, first.numbers)
         return found if self.options.missing is None else tuple(replace(column, code=None) for column in found)
 
+    @property
+    def units(self) -> dict[str, str]:
+        """The units that are written behind or before the numbers of columns, by name."""
+        return {self.names[column]: "".join(unit).strip() for column, unit in self.sources[0].units.items()}
+
     def positions(self, names: Sequence[str]) -> tuple[int, ...]:
         """Return where columns are, in the order of ``names``; a `ColumnsError` names all that are missing."""
         place = {name: position for position, name in enumerate(self.names)}

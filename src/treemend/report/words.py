@@ -20,6 +20,10 @@ _KINDS = {
     "stuck": ("is stuck", "are stuck at one value", "which clean rows like this one do not show there"),
 }
 _UNUSUAL = "The row is unusual as a whole, or too little of it is usual to tell what is wrong. It was left as it is."
+_NONE_AT_FDR = (
+    "No row was declared: no p-value is small enough. In a table that is its own reference hardly any can be, since "
+    "its rows are ranked among themselves: give clean rows, or a false-alarm rate instead."
+)
 _MOST_RUNS, _LONGEST_NAME = 3, 40
 
 
@@ -93,7 +97,7 @@ def rule_summary(rule: Rule | None, n_rows: int, n_corrupted: int) -> dict[str, 
     elif rule.name == "fdr":
         told["expected"] = expected = rule.value * n_corrupted
         declared = f"{counted(n_corrupted, 'row')} {_was(n_corrupted)} declared"
-        words.append(f"{declared}: expect {_about(expected)} of them to be clean.")
+        words.append(f"{declared}: expect {_about(expected)} of them to be clean." if n_corrupted else _NONE_AT_FDR)
     elif rate is not None:
         told["expected"] = expected = rate * n_rows
         # All rows share one threshold, learnt from the reference: mean plus two deviations of a beta-binomial.
