@@ -177,5 +177,5 @@ def test_fitting_and_mending_are_followed(monkeypatch, impatient):
         Mender(n_jobs=1, **parameters).fit(rows).mend(rows)
 
     text = shown(monkeypatch, Terminal(), work)
-    assert "fold 2 of 5" in text
+    assert "fold 2 of 10" in text
     assert shown(monkeypatch, Terminal(), lambda: work(progress=False)) == ""
