@@ -9,6 +9,7 @@ from treemend import InputError, Mender
 from treemend.mender import one_table
 from treemend.mender.contaminated import reject_rows
 from treemend.sampling import sample_rows
+from treemend.synthetic import waves
 
 
 @pytest.fixture(scope="module")
@@ -104,3 +105,15 @@ def test_rejected_rows():
     rejected = reject_rows(evidence, 0.1)
     assert rejected[:150].all()
     assert rejected[150:].mean() < 0.05
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5])
+def test_a_column_that_is_mostly_empty_does_not_make_its_rows_odd(share):
+    rng = np.random.default_rng(0)
+    values, fresh = waves(300, 6, rng=rng), waves(1000, 6, rng=rng)
+    for table in (values, fresh):
+        table[rng.random(len(table)) > share, 2] = np.nan
+    assert treemend.mend(values).corrupted.mean() <= 0.06
+    mended = Mender(contaminated=True).fit(values).mend(fresh, on_drift="repair")
+    assert mended.corrupted.mean() <= 0.06
+    assert mended.corrupted[~np.isnan(fresh[:, 2])].mean() <= 0.1

@@ -132,7 +132,7 @@ def _middle(statistic: Floats) -> tuple[float, float]:
     """Return the lower quantile of the middle and the slope of the Pareto law through it."""
     low, high = np.quantile(statistic, MIDDLE)
     reach = (((1 - MIDDLE[0]) / (1 - MIDDLE[1])) ** SHAPE - 1) / SHAPE
-    return float(low), max(float(high - low) / reach, 1e-6)
+    return float(low), max(float(high - low) / reach, LEAST_SLOPE / 2)
 
 
 def _without_corrupted_cells(values: Floats, cross_fit: CrossFit, rejected: Booleans, n_jobs: int | None) -> Floats:
