@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 from treemend.mender.boxes import WindowCells
 from treemend.mender.calibration import Calibration, Rarity, Tails, is_unusual, rest_scores
 from treemend.mender.columns import Columns
-from treemend.mender.density import Density
+from treemend.mender.density import Density, expect_rows
 from treemend.mender.evidence import (
     FOREIGN,
-    KEPT,
     NARROW,
     NOISE,
     SHIFTED,
@@ -32,7 +31,7 @@ from treemend.mender.evidence import (
 )
 from treemend.mender.layout import Layout
 from treemend.mender.moves import Mixture, Rules
-from treemend.mender.sets import Answers, Starts, find_rows, rest_forms
+from treemend.mender.sets import Answers, Starts, find_rows
 from treemend.mender.stuck import RepeatedValues, stuck_evidence
 from treemend.mender.swept import Law
 from treemend.mender.windows import BLOCKS, most_cells, run_prior
@@ -268,13 +267,7 @@ def _weigh_windows(detector: Detector, group: Group, found: Evidence, n_jobs: in
     block = group.block()
     found.cells[block] = weighed.cells
     found.values[group.members, STUCK], found.stuck[block] = stuck_evidence(
-        group.scan,
-        *mixture_arrays(group.scan),
-        detector.repeated,
-        group.cells,
-        group.values,
-        group.rows,
-        n_jobs,
+        group.scan, detector.repeated, group.cells, group.values, group.rows, n_jobs
     )
 
 
@@ -340,10 +333,7 @@ def search_rows(
 
 def clean_rests(detector: Detector, values: Floats, out: Booleans) -> Floats:
     """Return the rest scores (n,) of rows when the cells ``out`` (n, d), in layout order, are left out."""
-    scores = np.zeros(len(values))
-    for group in detector.groups(values):
-        forms, left_out = np.empty(len(group.members)), out[group.block()]
-        labels = np.where(left_out, NOISE, KEPT).astype(np.int8)
-        rest_forms(*mixture_arrays(group.scan), group.rows, labels, forms)
-        scores[group.members] = rest_scores(forms, (~left_out).sum(axis=1), detector.density.tail)
-    return scores
+    rows = np.where(out, np.nan, detector.columns.to_rows(values)[0])
+    level, form = expect_rows(detector.density, rows)
+    likeliest = np.take_along_axis(form, level.argmax(axis=1)[:, None], axis=1)[:, 0]
+    return rest_scores(likeliest, (~np.isnan(rows)).sum(axis=1), detector.density.tail)

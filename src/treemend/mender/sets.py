@@ -300,20 +300,6 @@ def _keep_best(
             answers.labels[i, j] = labels[j]
 
 
-@kernel
-def rest_forms(mix: Mixture, law: Law, rows: Floats, labels: Labels, found: Floats) -> None:
-    """Fill the quadratic form of each row without the labelled cells, under the component that is likeliest for it."""
-    n, d = rows.shape
-    n_components = len(mix.log_weight)
-    space = new_space(d)
-    away, r, q = np.empty((n_components, d)), np.empty((n_components, d)), np.empty(n_components)
-    terms, forms = np.empty(n_components), np.empty(n_components)
-    for i in range(n):
-        row_state(mix, law, rows[i], away, r, q, terms)
-        kept_terms(mix, law, r, q, _list_cells(labels[i], NOISE, space.order), space, terms, forms)
-        found[i] = forms[largest(terms)]
-
-
 @inner_kernel
 def _mark(windows: WindowCells, window: int, label: int, labels: Labels) -> int:
     """Label the cells of a window, and no others; return how many."""
