@@ -25,6 +25,7 @@ from treemend.mender.evidence import (
     SINGLE,
     STUCK,
     Scan,
+    WindowEvidence,
     likely_components,
     prepare_scan,
     window_evidence,
@@ -229,11 +230,11 @@ def weigh_and_find(
     """
     evidence, sets = Evidence.none(*values.shape), Sets.none(*values.shape)
     for group in detector.groups(values):
-        _weigh_windows(detector, group, evidence, n_jobs)
-        _weigh_singles(detector, group, evidence, n_jobs)
+        weighed = _weigh_windows(detector, group, evidence, n_jobs)
+        _weigh_singles(detector, group, evidence, n_jobs, weighed)
         statistic = detector.tails.statistic(evidence.values[group.members])
         evidence.statistic[group.members] = statistic
-        _find_sets(detector, group, statistic >= examine_above, evidence, sets, n_jobs)
+        _find_sets(detector, group, statistic >= examine_above, evidence, sets, n_jobs, weighed)
     return evidence, sets
 
 
@@ -259,7 +260,7 @@ def find_sets(detector: Detector, values: Floats, evidence: Evidence, n_jobs: in
     return found
 
 
-def _weigh_windows(detector: Detector, group: Group, found: Evidence, n_jobs: int | None) -> None:
+def _weigh_windows(detector: Detector, group: Group, found: Evidence, n_jobs: int | None) -> WindowEvidence:
     weighed = window_evidence(group.scan, group.rows, group.log_slope, n_jobs)
     one_cell = ONE_CELL * np.maximum(weighed.cells.max(axis=1), 0.0)
     found.values[group.members, :STUCK] = np.maximum(weighed.values - one_cell[:, None], NO_EVIDENCE)
@@ -269,19 +270,29 @@ def _weigh_windows(detector: Detector, group: Group, found: Evidence, n_jobs: in
     found.values[group.members, STUCK], found.stuck[block] = stuck_evidence(
         group.scan, detector.repeated, group.cells, group.values, group.rows, n_jobs
     )
+    return weighed
 
 
-def _weigh_singles(detector: Detector, group: Group, found: Evidence, n_jobs: int | None) -> None:
+def _weigh_singles(
+    detector: Detector, group: Group, found: Evidence, n_jobs: int | None, weighed: WindowEvidence | None = None
+) -> None:
     rules = set_rules(group.scan, detector.prices.single, detector.prices.extra, 0, SINGLE_STEPS)
     evidence = found.cells[group.block()].max(axis=1) + rules.prior[1, 1]
     grown = evidence > 0
     rows, log_slope, stuck = group.rows[grown], group.log_slope[grown], found.stuck[group.block(grown)]
-    evidence[grown] = search_rows(group.scan, rules, rows, log_slope, stuck, (SINGLE,), n_jobs).odds
+    best = weighed.part(grown) if weighed else None
+    evidence[grown] = search_rows(group.scan, rules, rows, log_slope, stuck, (SINGLE,), n_jobs, best).odds
     found.values[group.members, SINGLE] = evidence
 
 
 def _find_sets(
-    detector: Detector, group: Group, chosen: Booleans, evidence: Evidence, found: Sets, n_jobs: int | None
+    detector: Detector,
+    group: Group,
+    chosen: Booleans,
+    evidence: Evidence,
+    found: Sets,
+    n_jobs: int | None,
+    weighed: WindowEvidence | None = None,
 ) -> None:
     if not chosen.any():
         return
@@ -297,7 +308,8 @@ def _find_sets(
     for tried in ((STUCK,), (NOISE, SINGLE, FOREIGN, SHIFTED)):
         some = stuck if tried == (STUCK,) else unusual.copy()
         rows, log_slope, run = group.rows[some], group.log_slope[some], evidence.stuck[group.block(some)]
-        answers = search_rows(group.scan, rules, rows, log_slope, run, tried, n_jobs)
+        best = weighed.part(some) if weighed else None
+        answers = search_rows(group.scan, rules, rows, log_slope, run, tried, n_jobs, best)
         unusual[some] = is_unusual(detector.rarity, answers, detector.density.tail)
         kinds = np.where(unusual[some][:, None], np.int8(-1), answers.labels)
         found.kinds[group.block(some)] = kinds
@@ -312,18 +324,19 @@ def search_rows(
     stuck: Booleans,
     tried: tuple[int, ...],
     n_jobs: int | None,
+    best: WindowEvidence | None = None,
 ) -> Answers:
-    """Find the best set of each row, from some kinds of starts."""
+    """Find the best set of each row, from some kinds of starts; their windows are weighed unless that is given."""
     n, d = rows.shape
     answers = Answers(np.full((n, d), -1, np.int8), np.zeros(n), np.zeros(n), np.zeros(n))
     mix, law = mixture_arrays(scan)
-    best = window_evidence(scan, rows, log_slope, n_jobs)
+    weighed = best or window_evidence(scan, rows, log_slope, n_jobs)
     kinds = np.isin(np.arange(5), tried)
     windows = WindowCells(scan.windows.order, scan.windows.first, scan.windows.size)
     slopes = log_slope - (PIXEL_PRICE if scan.cells.height > 1 else CELL_PRICE * min(1.0, FULL_PRICE / d))
 
     def task(part: slice) -> None:
-        starts = Starts(kinds, stuck[part], best.part(part), windows)
+        starts = Starts(kinds, stuck[part], weighed.part(part), windows)
         own: list[Any] = [array[part] for array in answers]
         find_rows(mix, law, rules, rows[part], slopes[part], starts, Answers(*own))
 
