@@ -6,7 +6,7 @@ Rows with missing values are judged on what they have; rows with the same missin
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -108,6 +108,13 @@ class Detector:
     @cached_property
     def _complete(self) -> Scan:
         return prepare_scan(self.density, self.layout)
+
+    def revised(self, **changes: Any) -> "Detector":
+        """Return a detector with other prices, tails or thresholds, which shares what is prepared for complete rows."""
+        other = replace(self, **changes)
+        if "_complete" in vars(self):
+            vars(other)["_complete"] = self._complete
+        return other
 
     @cached_property
     def typical(self) -> Floats:

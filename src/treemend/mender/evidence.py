@@ -114,24 +114,22 @@ def prepare_scan(
     chains = [_as_slice(windows.order[start:stop]) for start, stop in pairwise(windows.chain_start)]
     lengths = np.diff(windows.chain_start)
     given_rest, alone = ([np.zeros((n_components, length, length)) for length in lengths] for _ in range(2))
-    facts = np.empty((3, n_components, len(windows.size)))
+    halves = np.empty((2, n_components, len(windows.size)))
     for c, chain in enumerate(chains):
         here = slice(windows.window_start[c], windows.window_start[c + 1])
-        last = windows.size[here] - 1
-        for k in range(n_components):
-            inner = density.precision[k][chain][:, chain]
-            for i, (matrix, factors) in enumerate(
-                ((inner, given_rest), (density.covariance[k][chain][:, chain], alone))
-            ):
-                factor = dpotrf(matrix, lower=1, clean=1)[0]
+        for i, (matrices, factors) in enumerate(((density.precision, given_rest), (density.covariance, alone))):
+            pivots = np.empty((n_components, lengths[c]))
+            for k, matrix in enumerate(matrices):
+                factor = dpotrf(matrix[chain][:, chain], lower=1, clean=1)[0]
+                pivots[k] = factor.diagonal()
                 factors[c][k] = dtrtri(factor, lower=1)[0]
-                facts[i, k, here] = np.log(np.diag(factor)).cumsum()[last]
-            facts[2, k, here] = (2 * np.tril(inner).sum(axis=1) - np.diag(inner)).cumsum()[last]
-    level, growth = (density.log_weight + density.log_det)[:, None], 1.0 + SHIFT * SHIFT * facts[2]
+            halves[i, :, here] = np.log(pivots).cumsum(axis=1)[:, windows.size[here] - 1]
+    information = (members @ density.precision * members).sum(axis=2)
+    level, growth = (density.log_weight + density.log_det)[:, None], 1.0 + SHIFT * SHIFT * information
     levels = np.array(
         [
-            level - facts[0] + constants[d - windows.size],
-            density.log_weight[:, None] - facts[1] + constants[windows.size],
+            level - halves[0] + constants[d - windows.size],
+            density.log_weight[:, None] - halves[1] + constants[windows.size],
             level - 0.5 * np.log(growth) + constants[d],
         ]
     )
