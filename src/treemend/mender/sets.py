@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treemend.mender.boxes import WindowCells, grow_boxes
-from treemend.mender.compiled import inner_kernel, kernel
+from treemend.mender.compiled import inlined_kernel, inner_kernel, kernel
 from treemend.mender.evidence import FOREIGN, KEPT, NOISE, SHIFT, SHIFTED, SINGLE, STUCK, WindowEvidence
 from treemend.mender.moves import (
     MOST_OUT,
@@ -204,7 +204,7 @@ def _shift_gain(
     return float(shifted - kept_density(state, law, n) - space.gains[m - 1])
 
 
-@inner_kernel
+@inlined_kernel
 def _search(
     mix: Mixture,
     law: Law,
@@ -250,7 +250,7 @@ def _search(
     return boxes
 
 
-@inner_kernel
+@inlined_kernel
 def _keep_best(
     mix: Mixture,
     law: Law,
