@@ -4,7 +4,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from treemend.mender import density as of
-from treemend.mender.density import Density, Shape, _expect_rows
+from treemend.mender.density import Density, Shape, expect_rows
 from treemend.mender.detector import Detector, Evidence, weigh_and_find
 
 
@@ -13,7 +13,7 @@ def learn_density(rows: np.ndarray, shape: Shape, seed: int) -> Density:
 
 
 def log_density(density: Density, rows: np.ndarray) -> np.ndarray:
-    return logsumexp(_expect_rows(density, np.ascontiguousarray(rows))[0], axis=1)
+    return logsumexp(expect_rows(density, np.ascontiguousarray(rows))[0], axis=1)
 
 
 def weigh_rows(detector: Detector, values: np.ndarray, n_jobs: int | None = 1) -> Evidence:

@@ -83,7 +83,7 @@ def _move_sides(law: Law, rules: Rules, state: State, u: Floats, labels: Labels,
     d = len(u)
     for _ in range(BORDER_MOVES):
         n_out = count_runs(labels, rules.earlier, SINGLE)[0]
-        best, best_side, best_step = LEAST_GAIN, -1, 0
+        best, best_side, best_step = LEAST_GAIN, d, d
         for side in range(4):
             for step in (-1, 1):
                 m = _side_cells(rules, box, side, step, labels, space.order)
@@ -95,7 +95,7 @@ def _move_sides(law: Law, rules: Rules, state: State, u: Floats, labels: Labels,
                     value += u[space.order[a]] if labels[space.order[a]] == KEPT else -u[space.order[a]]
                 if value > best:
                     best, best_side, best_step = value, side, step
-        if best_side < 0:
+        if best_side == d:
             break
         m = _side_cells(rules, box, best_side, best_step, labels, space.order)
         _toggle(state, labels, m, space)

@@ -27,4 +27,14 @@ def inner_kernel(function: Function) -> Function:
     return cast(Function, _compiled(no_cpython_wrapper=True)(function))
 
 
-_compiled = partial(numba.njit, cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True)
+def inlined_kernel(function: Function) -> Function:
+    """Compile ``function`` as a part of the one kernel that calls it, for long ones that are called in one place.
+
+    What it calls is not optimised once more for it alone. With inlined functions inside, that costs more than it saves.
+    """
+    return cast(Function, numba.njit(inline="always", **_OPTIONS)(function))
+
+
+# No rewrites: there are no expressions of whole arrays in kernels, and to look for them takes time.
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_rewrites": True}
+_compiled = partial(numba.njit, cache=True, no_cfunc_wrapper=True, **_OPTIONS)

@@ -320,12 +320,15 @@ def _expect(density: Density, rows: Floats, likely: Booleans | None = None) -> t
         level[complete, k] = at - 0.5 * (density.tail + d) * np.log1p(q / density.tail)
     if not complete.all():
         part = None if likely is None else likely[~complete]
-        level[~complete], form[~complete] = _expect_rows(density, rows[~complete], part)
+        level[~complete], form[~complete] = expect_rows(density, rows[~complete], part)
     return level, form
 
 
-def _expect_rows(density: Density, rows: Floats, likely: Booleans | None = None) -> tuple[Floats, Floats]:
-    """As `_expect`, each row by itself."""
+def expect_rows(density: Density, rows: Floats, likely: Booleans | None = None) -> tuple[Floats, Floats]:
+    """Return the log density and quadratic form (n, K) of the observed cells of each row, row by row.
+
+    A row is minus infinity in components that are not likely.
+    """
     shape = len(rows), len(density.centre)
     level, form = np.zeros(shape) if likely is None else np.where(likely, 0.0, -np.inf), np.empty(shape)
     expect_incomplete(

@@ -6,7 +6,7 @@ Rows with missing values are judged on what they have; rows with the same missin
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -16,23 +16,23 @@ from numpy.typing import NDArray
 from treemend.mender.boxes import WindowCells
 from treemend.mender.calibration import LEAST_ODDS, Calibration, Rarity, Tails, is_unusual, rest_scores
 from treemend.mender.columns import Columns
-from treemend.mender.density import Density
+from treemend.mender.density import Density, expect_rows
 from treemend.mender.evidence import (
     FOREIGN,
-    KEPT,
     NARROW,
     NOISE,
     SHIFTED,
     SINGLE,
     STUCK,
     Scan,
+    WindowEvidence,
     likely_components,
     prepare_scan,
     window_evidence,
 )
 from treemend.mender.layout import Layout
 from treemend.mender.moves import Mixture, Rules
-from treemend.mender.sets import Answers, Starts, find_rows, rest_forms
+from treemend.mender.sets import Answers, Starts, find_rows
 from treemend.mender.stuck import RepeatedValues, stuck_evidence
 from treemend.mender.swept import Law
 from treemend.mender.windows import BLOCKS, most_cells, run_prior
@@ -108,6 +108,13 @@ class Detector:
     @cached_property
     def _complete(self) -> Scan:
         return prepare_scan(self.density, self.layout)
+
+    def revised(self, **changes: Any) -> "Detector":
+        """Return a detector with other prices, tails or thresholds, which shares what is prepared for complete rows."""
+        other = replace(self, **changes)
+        if "_complete" in vars(self):
+            vars(other)["_complete"] = self._complete
+        return other
 
     @cached_property
     def typical(self) -> Floats:
@@ -231,11 +238,11 @@ def weigh_and_find(
     """
     evidence, sets = Evidence.none(*values.shape), Sets.none(*values.shape)
     for group in detector.groups(values):
-        _weigh_windows(detector, group, evidence, n_jobs)
-        _weigh_singles(detector, group, evidence, n_jobs)
+        weighed = _weigh_windows(detector, group, evidence, n_jobs)
+        _weigh_singles(detector, group, evidence, n_jobs, weighed)
         statistic = detector.tails.statistic(evidence.values[group.members])
         evidence.statistic[group.members] = statistic
-        _find_sets(detector, group, statistic >= examine_above, evidence, sets, n_jobs)
+        _find_sets(detector, group, statistic >= examine_above, evidence, sets, n_jobs, weighed)
     return evidence, sets
 
 
@@ -261,7 +268,7 @@ def find_sets(detector: Detector, values: Floats, evidence: Evidence, n_jobs: in
     return found
 
 
-def _weigh_windows(detector: Detector, group: Group, found: Evidence, n_jobs: int | None) -> None:
+def _weigh_windows(detector: Detector, group: Group, found: Evidence, n_jobs: int | None) -> WindowEvidence:
     weighed = window_evidence(group.scan, group.rows, group.log_slope, n_jobs)
     one_cell = ONE_CELL * np.maximum(weighed.cells.max(axis=1), 0.0)
     found.values[group.members, :STUCK] = np.maximum(weighed.values - one_cell[:, None], 0.0)
@@ -269,27 +276,31 @@ def _weigh_windows(detector: Detector, group: Group, found: Evidence, n_jobs: in
     block = group.block()
     found.cells[block] = weighed.cells
     found.values[group.members, STUCK], found.stuck[block] = stuck_evidence(
-        group.scan,
-        *mixture_arrays(group.scan),
-        detector.repeated,
-        group.cells,
-        group.values,
-        group.rows,
-        n_jobs,
+        group.scan, detector.repeated, group.cells, group.values, group.rows, n_jobs
     )
+    return weighed
 
 
-def _weigh_singles(detector: Detector, group: Group, found: Evidence, n_jobs: int | None) -> None:
+def _weigh_singles(
+    detector: Detector, group: Group, found: Evidence, n_jobs: int | None, weighed: WindowEvidence | None = None
+) -> None:
     rules = set_rules(group.scan, detector.prices.single, detector.prices.extra, 0, SINGLE_STEPS)
     evidence = found.cells[group.block()].max(axis=1) + rules.prior[1, 1]
     grown = evidence > 0
     rows, log_slope, stuck = group.rows[grown], group.log_slope[grown], found.stuck[group.block(grown)]
-    evidence[grown] = search_rows(group.scan, rules, rows, log_slope, stuck, (SINGLE,), n_jobs).odds
+    best = weighed.part(grown) if weighed else None
+    evidence[grown] = search_rows(group.scan, rules, rows, log_slope, stuck, (SINGLE,), n_jobs, best).odds
     found.values[group.members, SINGLE] = np.maximum(evidence, LEAST_ODDS)
 
 
 def _find_sets(
-    detector: Detector, group: Group, chosen: Booleans, evidence: Evidence, found: Sets, n_jobs: int | None
+    detector: Detector,
+    group: Group,
+    chosen: Booleans,
+    evidence: Evidence,
+    found: Sets,
+    n_jobs: int | None,
+    weighed: WindowEvidence | None = None,
 ) -> None:
     if not chosen.any():
         return
@@ -305,7 +316,8 @@ def _find_sets(
     for tried in ((STUCK,), (NOISE, SINGLE, FOREIGN, SHIFTED)):
         some = stuck if tried == (STUCK,) else unusual.copy()
         rows, log_slope, run = group.rows[some], group.log_slope[some], evidence.stuck[group.block(some)]
-        answers = search_rows(group.scan, rules, rows, log_slope, run, tried, n_jobs)
+        best = weighed.part(some) if weighed else None
+        answers = search_rows(group.scan, rules, rows, log_slope, run, tried, n_jobs, best)
         unusual[some] = is_unusual(detector.rarity, answers, detector.density.tail)
         kinds = np.where(unusual[some][:, None], np.int8(-1), answers.labels)
         found.kinds[group.block(some)] = kinds
@@ -320,18 +332,19 @@ def search_rows(
     stuck: Booleans,
     tried: tuple[int, ...],
     n_jobs: int | None,
+    best: WindowEvidence | None = None,
 ) -> Answers:
-    """Find the best set of each row, from some kinds of starts."""
+    """Find the best set of each row, from some kinds of starts; their windows are weighed unless that is given."""
     n, d = rows.shape
     answers = Answers(np.full((n, d), -1, np.int8), np.zeros(n), np.zeros(n), np.zeros(n))
     mix, law = mixture_arrays(scan)
-    best = window_evidence(scan, rows, log_slope, n_jobs)
+    weighed = best or window_evidence(scan, rows, log_slope, n_jobs)
     kinds = np.isin(np.arange(5), tried)
     windows = WindowCells(scan.windows.order, scan.windows.first, scan.windows.size)
     slopes = log_slope - (PIXEL_PRICE if scan.cells.height > 1 else CELL_PRICE * min(1.0, FULL_PRICE / d))
 
     def task(part: slice) -> None:
-        starts = Starts(kinds, stuck[part], best.part(part), windows)
+        starts = Starts(kinds, stuck[part], weighed.part(part), windows)
         own: list[Any] = [array[part] for array in answers]
         find_rows(mix, law, rules, rows[part], slopes[part], starts, Answers(*own))
 
@@ -341,10 +354,7 @@ def search_rows(
 
 def clean_rests(detector: Detector, values: Floats, out: Booleans) -> Floats:
     """Return the rest scores (n,) of rows when the cells ``out`` (n, d), in layout order, are left out."""
-    scores = np.zeros(len(values))
-    for group in detector.groups(values):
-        forms, left_out = np.empty(len(group.members)), out[group.block()]
-        labels = np.where(left_out, NOISE, KEPT).astype(np.int8)
-        rest_forms(*mixture_arrays(group.scan), group.rows, labels, forms)
-        scores[group.members] = rest_scores(forms, (~left_out).sum(axis=1), detector.density.tail)
-    return scores
+    rows = np.where(out, np.nan, detector.columns.to_rows(values)[0])
+    level, form = expect_rows(detector.density, rows)
+    likeliest = np.take_along_axis(form, level.argmax(axis=1)[:, None], axis=1)[:, 0]
+    return rest_scores(likeliest, (~np.isnan(rows)).sum(axis=1), detector.density.tail)

@@ -19,7 +19,7 @@ from scipy.linalg.lapack import dpotrf, dtrtri
 from treemend.mender.compiled import kernel
 from treemend.mender.density import Density, density_constants
 from treemend.mender.layout import Layout
-from treemend.mender.swept import Law, log_sum, prefix_forms, student
+from treemend.mender.swept import prefix_forms
 from treemend.mender.windows import Cells, Windows, lay_cells, lay_windows
 from treemend.threads import for_chunks
 
@@ -47,7 +47,7 @@ class Scan:
     ``components`` tells which ones of all the density has. ``given_rest`` and ``alone`` hold, for each chain, the
     inverse Cholesky factors (K, L, L) of its block of the precision and of the covariance; ``levels`` (3, K, V) what a
     window adds to the log density: without it, alone, and with a common shift; ``growth`` (K, V) how much a shift
-    widens the quadratic form.
+    widens the quadratic form; ``members`` (V, d) is 1 where a cell is in a window, 0 elsewhere.
     """
 
     density: Density
@@ -55,7 +55,8 @@ class Scan:
     cells: Cells
     windows: Windows
     constants: Floats
-    chains: list[Integers]
+    members: Floats
+    chains: list[Integers | slice]
     given_rest: list[Floats]
     alone: list[Floats]
     levels: Floats
@@ -87,8 +88,8 @@ class WindowEvidence(NamedTuple):
     cells: Floats
     log_density: Floats
 
-    def part(self, rows: slice) -> "WindowEvidence":
-        """Return the evidence of some rows, to be written to."""
+    def part(self, rows: Any) -> "WindowEvidence":
+        """Return the evidence of some rows; that of a slice may be written to."""
         return WindowEvidence(*(cast(Any, array[rows]) for array in self))
 
 
@@ -104,33 +105,41 @@ def prepare_scan(
     cells = lay_cells(layout, observed)
     windows = lay_windows(cells)
     constants = density_constants(len(cells.joined), density.tail)
+    members = windows.members(len(cells.joined))
     if observed is not None:
         nothing = np.empty((0, 0, 0))
         density = density.restrict(observed, components)
-        return Scan(density, components, cells, windows, constants, [], [], [], nothing, nothing)
+        return Scan(density, components, cells, windows, constants, members, [], [], [], nothing, nothing)
     n_components, d = density.centre.shape
-    chains = [windows.order[start:stop] for start, stop in pairwise(windows.chain_start)]
-    given_rest, alone = ([np.zeros((n_components, len(chain), len(chain))) for chain in chains] for _ in range(2))
-    facts = np.empty((3, n_components, len(windows.size)))
+    chains = [_as_slice(windows.order[start:stop]) for start, stop in pairwise(windows.chain_start)]
+    lengths = np.diff(windows.chain_start)
+    given_rest, alone = ([np.zeros((n_components, length, length)) for length in lengths] for _ in range(2))
+    halves = np.empty((2, n_components, len(windows.size)))
     for c, chain in enumerate(chains):
         here = slice(windows.window_start[c], windows.window_start[c + 1])
-        last, block = windows.size[here] - 1, np.ix_(chain, chain)
-        for k in range(n_components):
-            inner = density.precision[k][block]
-            for i, (matrix, factors) in enumerate(((inner, given_rest), (density.covariance[k][block], alone))):
-                factor = dpotrf(matrix, lower=1, clean=1)[0]
+        for i, (matrices, factors) in enumerate(((density.precision, given_rest), (density.covariance, alone))):
+            pivots = np.empty((n_components, lengths[c]))
+            for k, matrix in enumerate(matrices):
+                factor = dpotrf(matrix[chain][:, chain], lower=1, clean=1)[0]
+                pivots[k] = factor.diagonal()
                 factors[c][k] = dtrtri(factor, lower=1)[0]
-                facts[i, k, here] = np.log(np.diag(factor)).cumsum()[last]
-            facts[2, k, here] = (2 * np.tril(inner).sum(axis=1) - np.diag(inner)).cumsum()[last]
-    level, growth = (density.log_weight + density.log_det)[:, None], 1.0 + SHIFT * SHIFT * facts[2]
+            halves[i, :, here] = np.log(pivots).cumsum(axis=1)[:, windows.size[here] - 1]
+    information = (members @ density.precision * members).sum(axis=2)
+    level, growth = (density.log_weight + density.log_det)[:, None], 1.0 + SHIFT * SHIFT * information
     levels = np.array(
         [
-            level - facts[0] + constants[d - windows.size],
-            density.log_weight[:, None] - facts[1] + constants[windows.size],
+            level - halves[0] + constants[d - windows.size],
+            density.log_weight[:, None] - halves[1] + constants[windows.size],
             level - 0.5 * np.log(growth) + constants[d],
         ]
     )
-    return Scan(density, components, cells, windows, constants, chains, given_rest, alone, levels, growth)
+    return Scan(density, components, cells, windows, constants, members, chains, given_rest, alone, levels, growth)
+
+
+def _as_slice(cells: Integers) -> Integers | slice:
+    """Return what selects the cells, without a copy if they are adjacent."""
+    first, last = cells[0], cells[-1]
+    return slice(first, last + 1) if np.array_equal(cells, np.arange(first, last + 1)) else cells
 
 
 def likely_components(density: Density, rows: Floats) -> Booleans:
@@ -159,12 +168,9 @@ def window_evidence(scan: Scan, rows: Floats, log_slope: Floats, n_jobs: int | N
         Threads.
     """
     n, d = rows.shape
-    density, windows = scan.density, scan.windows
-    level, law = density.log_weight + density.log_det, Law(scan.constants, density.tail)
-    density_arrays = density.centre, density.covariance, density.precision, density.log_weight, density.log_det
-    chains = windows.order, windows.chain_start, windows.window_start, windows.size
+    n_components, n_windows = len(scan.density.centre), len(scan.windows.size)
     lanes = LANES if scan.chains else 1
-    shape = n, len(density.centre)
+    shape = n, n_components
     found = WindowEvidence(
         np.full((n, 3), -np.inf),
         np.full((n, 3), -1),
@@ -179,48 +185,49 @@ def window_evidence(scan: Scan, rows: Floats, log_slope: Floats, n_jobs: int | N
     def task(part: slice) -> None:
         for begin in range(part.start * lanes, min(part.stop * lanes, n), lanes):
             own = slice(begin, min(begin + lanes, n))
-            if scan.chains:
-                block = np.zeros((d, lanes))
-                block[:, : own.stop - begin] = rows[own].T
-                weighed = (*_quadratic_forms(scan, block), scan.levels)
-            else:
-                weighed = _empty_forms(len(level), d, len(windows.size))
-                _row_forms(rows[begin], *density_arrays, law, *chains, *weighed)
-            whole, force, forms, levels = weighed
-            _best_windows(
-                log_slope[own],
-                whole,
-                force,
-                forms,
-                levels,
-                density.precision,
-                level,
-                law,
-                windows.order,
-                windows.first,
-                windows.size,
-                found.part(own),
-            )
+            block = np.zeros((2, d, lanes))
+            block[:, :, : own.stop - begin] = rows[own].T, log_slope[own].T
+            forms = _quadratic_forms(scan, block[0]) if scan.chains else _row_forms(scan, block[0])
+            _best_windows(scan, block[1], *forms, found.part(own))
 
-    for_chunks(task, -(-n // lanes), lanes * 3 * level.size * len(windows.size) * d, n_jobs)
+    for_chunks(task, -(-n // lanes), lanes * 3 * n_components * n_windows * d, n_jobs)
     return found
 
 
-def _empty_forms(n_components: int, d: int, n_windows: int) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return memory for the form, forces, window forms and levels of one row."""
-    shape = 3, n_components, n_windows
-    return np.zeros((n_components, 1)), np.empty((n_components, d, 1)), np.empty((*shape, 1)), np.empty(shape)
+def _row_forms(scan: Scan, row: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return what `_quadratic_forms` does, for one row (d, 1): each chain is factorised for it alone."""
+    density, windows, (d, _) = scan.density, scan.windows, row.shape
+    shape = 3, len(density.centre), len(windows.size)
+    whole, force, forms, levels = np.zeros(shape[1]), np.empty((shape[1], d)), np.empty(shape), np.empty(shape)
+    _fill_row_forms(
+        row[:, 0],
+        density.centre,
+        density.covariance,
+        density.precision,
+        density.log_weight,
+        density.log_det,
+        scan.constants,
+        windows.order,
+        windows.chain_start,
+        windows.window_start,
+        windows.size,
+        whole,
+        force,
+        forms,
+        levels,
+    )
+    return whole[:, None], force[:, :, None], forms[..., None], levels
 
 
 @kernel
-def _row_forms(
+def _fill_row_forms(
     row: Floats,
     centre: Floats,
     covariance: Floats,
     precision: Floats,
     log_weight: Floats,
     log_det: Floats,
-    law: Law,
+    constants: Floats,
     order: Integers,
     chain_start: Integers,
     window_start: Integers,
@@ -230,7 +237,7 @@ def _row_forms(
     forms: Floats,
     levels: Floats,
 ) -> None:
-    """Fill what `_quadratic_forms` returns, and the levels, for one row: each chain is factorised for it alone."""
+    """Fill what `_row_forms` returns."""
     d = len(row)
     away, r = np.empty(d), np.empty(d)
     upper, given_rest, alone = np.empty((d, d)), np.empty((2, d)), np.empty((2, d))
@@ -242,8 +249,8 @@ def _row_forms(
             for a in range(d):
                 r[a] += precision[k, b, a] * away[b]
         for j in range(d):
-            whole[k, 0] += r[j] * away[j]
-            force[k, j, 0] = r[j]
+            whole[k] += r[j] * away[j]
+            force[k, j] = r[j]
         for c in range(len(window_start) - 1):
             chain = order[chain_start[c] : chain_start[c + 1]]
             prefix_forms(precision[k], 1.0, r, chain, len(chain), upper, given_rest)
@@ -258,102 +265,83 @@ def _row_forms(
                     total += r[chain[at]]
                     at += 1
                 growth = 1.0 + SHIFT * SHIFT * information
-                forms[0, k, v, 0], forms[1, k, v, 0] = given_rest[0, m - 1], alone[0, m - 1]
-                forms[2, k, v, 0] = SHIFT * SHIFT * total * total / growth
+                forms[0, k, v], forms[1, k, v] = given_rest[0, m - 1], alone[0, m - 1]
+                forms[2, k, v] = SHIFT * SHIFT * total * total / growth
                 level = log_weight[k] + log_det[k]
-                levels[0, k, v] = level - given_rest[1, m - 1] + law.constants[d - m]
-                levels[1, k, v] = log_weight[k] - alone[1, m - 1] + law.constants[m]
-                levels[2, k, v] = level - 0.5 * math.log(growth) + law.constants[d]
+                levels[0, k, v] = level - given_rest[1, m - 1] + constants[d - m]
+                levels[1, k, v] = log_weight[k] - alone[1, m - 1] + constants[m]
+                levels[2, k, v] = level - 0.5 * math.log(growth) + constants[d]
 
 
-@kernel
-def _add_up(terms: Floats, sizes: Integers, first: int, sums: Floats) -> None:
-    """Fill the sums (K, V, LANES) over the leading cells of terms (K, cells, LANES), for windows from ``first`` on."""
-    for k in range(len(terms)):
-        at = 0
-        for v in range(len(sizes)):
-            total = sums[k, first + v]
-            for lane in range(terms.shape[2]):
-                total[lane] = sums[k, first + v - 1, lane] if v > 0 else 0.0
-            while at < sizes[v]:
-                for lane in range(terms.shape[2]):
-                    total[lane] += terms[k, at, lane]
-                at += 1
-
-
-def _quadratic_forms(scan: Scan, block: Floats) -> tuple[Floats, Floats, Floats]:
+def _quadratic_forms(scan: Scan, block: Floats) -> tuple[Floats, Floats, Floats, Floats]:
     """Return of a block of rows (d, LANES), for each component: form (K, LANES), force (K, d, LANES), window forms.
 
     The latter (3, K, V, LANES) are what the form loses without a window, the window's own form, and what it loses with
-    a common shift.
+    a common shift. Last, the levels of the scan.
     """
     density, windows = scan.density, scan.windows
     away = block - density.centre[:, :, None]
     force = density.precision @ away
     forms = np.empty((3, *scan.growth.shape, LANES))
     for c, chain in enumerate(scan.chains):
-        first, sizes = windows.window_start[c], windows.size[windows.window_start[c] : windows.window_start[c + 1]]
-        inside = force[:, chain]
-        for i, product in enumerate((scan.given_rest[c] @ inside, scan.alone[c] @ away[:, chain])):
-            _add_up(product * product, sizes, first, forms[i])
-        _add_up(inside, sizes, first, forms[2])
-    forms[2] *= forms[2] * (SHIFT * SHIFT / scan.growth)[:, :, None]
-    return (force * away).sum(axis=1), force, forms
+        here = slice(windows.window_start[c], windows.window_start[c + 1])
+        inside = scan.members[here][:, chain]
+        for i, (factor, part) in enumerate(((scan.given_rest[c], force[:, chain]), (scan.alone[c], away[:, chain]))):
+            product, half = np.empty(part.shape), part.shape[1] // 2
+            # The factor is a lower triangle: its upper half has nothing to say of the second half of the chain.
+            np.matmul(factor[:, :half, :half], part[:, :half], out=product[:, :half])
+            np.matmul(factor[:, half:], part, out=product[:, half:])
+            product *= product
+            forms[i, :, here] = inside @ product
+    forms[2] = np.square(scan.members @ force) * (SHIFT * SHIFT / scan.growth)[:, :, None]
+    return (force * away).sum(axis=1), force, forms, scan.levels
 
 
-@kernel
 def _best_windows(
-    log_slope: Floats,
-    whole: Floats,
-    force: Floats,
-    forms: Floats,
-    levels: Floats,
-    precision: Floats,
-    level: Floats,
-    law: Law,
-    order: Integers,
-    first: Integers,
-    size: Integers,
-    found: WindowEvidence,
+    scan: Scan, log_slope: Floats, whole: Floats, force: Floats, forms: Floats, levels: Floats, found: WindowEvidence
 ) -> None:
-    """Fill the evidence of a block of rows."""
-    n, d = log_slope.shape
-    constants, tail = law.constants, law.tail
-    log_density, cells = found.log_density, found.cells
-    n_components = len(level)
-    terms = np.empty((3, n_components))
-    for i in range(n):
-        slopes = 0.0
-        for j in range(d):
-            slopes += log_slope[i, j]
-        for k in range(n_components):
-            terms[0, k] = student(level[k] + constants[d], d, whole[k, i], tail)
-        log_density[i] = log_sum(terms[0])
-        for j in range(d):
-            for k in range(n_components):
-                w = precision[k, j, j]
-                at = level[k] - 0.5 * math.log(w) + constants[d - 1]
-                terms[0, k] = student(at, d - 1, whole[k, i] - force[k, j, i] ** 2 / w, tail)
-            cells[i, j] = log_sum(terms[0]) - log_density[i] + log_slope[i, j]
-        for v in range(len(size)):
-            noise = 0.0
-            for a in range(size[v]):
-                noise += log_slope[i, order[first[v] + a]]
-            for k in range(n_components):
-                terms[0, k] = student(levels[0, k, v], d - size[v], whole[k, i] - forms[0, k, v, i], tail)
-                terms[1, k] = student(levels[1, k, v], size[v], forms[1, k, v, i], tail)
-                terms[2, k] = student(levels[2, k, v], d, whole[k, i] - forms[2, k, v, i], tail)
-                if terms[0, k] + noise > found.noise_odds[i, k]:
-                    found.noise_odds[i, k], found.noise[i, k] = terms[0, k] + noise, v
-                if terms[1, k] + slopes - noise > found.core_odds[i, k]:
-                    found.core_odds[i, k], found.core[i, k] = terms[1, k] + slopes - noise, v
-            rest = log_sum(terms[0]) - log_density[i]
-            for kind in range(3):
-                if kind == NOISE:
-                    value = rest + noise
-                elif kind == FOREIGN:
-                    value = rest + log_sum(terms[1])
-                else:
-                    value = log_sum(terms[2]) - log_density[i]
-                if value > found.values[i, kind]:
-                    found.values[i, kind], found.window[i, kind] = value, v
+    """Fill the evidence of a block of rows, of which log slopes (d, LANES), forms and levels are given."""
+    density, (d, _), (n, _) = scan.density, log_slope.shape, found.values.shape
+    level, constants, size = (density.log_weight + density.log_det)[:, None], scan.constants, scan.windows.size
+    log_density = _log_sum(_student(level + constants[d], d, whole, density.tail))
+    pivot = np.diagonal(density.precision, axis1=1, axis2=2)[:, :, None]
+    at = level[:, None] - 0.5 * np.log(pivot) + constants[d - 1]
+    cells = _log_sum(_student(at, d - 1, whole[:, None] - force * force / pivot, density.tail))
+    found.log_density[:] = log_density[:n]
+    found.cells[:] = (cells - log_density + log_slope)[:, :n].T
+    if not len(size):
+        return
+    noise = scan.members @ log_slope
+    without, alone, shifted = (
+        _student(levels[kind, :, :, None], kept[:, None], form, density.tail)
+        for kind, (kept, form) in enumerate(
+            ((d - size, whole[:, None] - forms[0]), (size, forms[1]), (np.full(1, d), whole[:, None] - forms[2]))
+        )
+    )
+    rest = _log_sum(without) - log_density
+    kinds = np.array([rest + noise, rest + _log_sum(alone), _log_sum(shifted) - log_density])
+    core = alone + (log_slope.sum(axis=0) - noise)
+    for best, window, values in (
+        (found.values, found.window, kinds),
+        (found.noise_odds, found.noise, without + noise),
+        (found.core_odds, found.core, core),
+    ):
+        best[:] = values.max(axis=1)[:, :n].T
+        window[:] = values.argmax(axis=1)[:, :n].T
+
+
+def _student(level: Floats, kept: Any, form: Floats, tail: float) -> Floats:
+    """Return log densities of so many cells, as `swept.student` does."""
+    found = np.maximum(form, 0.0)
+    found /= tail
+    found += 1.0
+    np.log(found, out=found)
+    found *= -0.5 * (tail + kept)
+    found += level
+    return found
+
+
+def _log_sum(terms: Floats) -> Floats:
+    """Return the log of the sum of exponentials over the first axis."""
+    top = terms.max(axis=0)
+    return np.asarray(top + np.log(np.exp(terms - top).sum(axis=0)))

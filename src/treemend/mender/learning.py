@@ -6,7 +6,7 @@ to `MOST_JUDGED` rows that it has not seen are judged.
 What scales evidence (prices, tails) is learnt, for the rows of a fold, on the other folds.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -174,13 +174,13 @@ def _calibrated(
     if not judged.any():
         return final, CrossFit(fold, trusted, (), evidence)
     counting = np.where(trusted, fold, -1)
-    folds = [replace(model, prices=learn_prices(_others(evidence, counting, f))) for f, model in enumerate(folds)]
+    folds = [model.revised(prices=learn_prices(_others(evidence, counting, f))) for f, model in enumerate(folds)]
     for f, model in enumerate(folds):
         own = np.flatnonzero(fold == f)
         found = evidence.of(own)
         weigh_singles(model, values[own], found, n_jobs)
         evidence.put(own, found)
-    folds = [replace(model, tails=learn_tails(_others(evidence, counting, f).values)) for f, model in enumerate(folds)]
+    folds = [model.revised(tails=learn_tails(_others(evidence, counting, f).values)) for f, model in enumerate(folds)]
     rests = []
     rng = np.random.default_rng(seed)
     for f, model in enumerate(folds):
@@ -189,7 +189,7 @@ def _calibrated(
         own = own[trusted[own]][:MOST_RESTS]
         rests.append(clean_rests(model, values[own], _random_stretches(len(own), values.shape[1], rng)))
     rarity = Rarity(np.sort(np.concatenate(rests)))
-    folds = [replace(model, rarity=rarity) for model in folds]
+    folds = [model.revised(rarity=rarity) for model in folds]
     raw = np.sort(evidence.statistic[judged])
     counted, examined = evidence.statistic.copy(), Calibration(raw, raw, raw)
     for f, model in enumerate(folds):
@@ -198,10 +198,10 @@ def _calibrated(
     clean = evidence.of(judged)
     complete = judged & ~np.isnan(values).any(axis=1)
     calibration = Calibration(np.sort(counted[judged]), raw, np.sort(evidence.log_density[complete]))
-    final = replace(
-        final, prices=learn_prices(clean), tails=learn_tails(clean.values), calibration=calibration, rarity=rarity
+    final = final.revised(
+        prices=learn_prices(clean), tails=learn_tails(clean.values), calibration=calibration, rarity=rarity
     )
-    return final, CrossFit(fold, trusted, tuple(replace(model, calibration=calibration) for model in folds), evidence)
+    return final, CrossFit(fold, trusted, tuple(model.revised(calibration=calibration) for model in folds), evidence)
 
 
 def _others(evidence: Evidence, fold: Integers, out: int) -> Evidence:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treemend.mender.boxes import WindowCells, grow_boxes
-from treemend.mender.compiled import inner_kernel, kernel
+from treemend.mender.compiled import inlined_kernel, inner_kernel, kernel
 from treemend.mender.evidence import FOREIGN, KEPT, NOISE, SHIFT, SHIFTED, SINGLE, STUCK, WindowEvidence
 from treemend.mender.moves import (
     MOST_OUT,
@@ -204,7 +204,7 @@ def _shift_gain(
     return float(shifted - kept_density(state, law, n) - space.gains[m - 1])
 
 
-@inner_kernel
+@inlined_kernel
 def _search(
     mix: Mixture,
     law: Law,
@@ -250,7 +250,7 @@ def _search(
     return boxes
 
 
-@inner_kernel
+@inlined_kernel
 def _keep_best(
     mix: Mixture,
     law: Law,
@@ -298,20 +298,6 @@ def _keep_best(
         answers.rest[i] = forms[largest(terms)]
         for j in range(len(u)):
             answers.labels[i, j] = labels[j]
-
-
-@kernel
-def rest_forms(mix: Mixture, law: Law, rows: Floats, labels: Labels, found: Floats) -> None:
-    """Fill the quadratic form of each row without the labelled cells, under the component that is likeliest for it."""
-    n, d = rows.shape
-    n_components = len(mix.log_weight)
-    space = new_space(d)
-    away, r, q = np.empty((n_components, d)), np.empty((n_components, d)), np.empty(n_components)
-    terms, forms = np.empty(n_components), np.empty(n_components)
-    for i in range(n):
-        row_state(mix, law, rows[i], away, r, q, terms)
-        kept_terms(mix, law, r, q, _list_cells(labels[i], NOISE, space.order), space, terms, forms)
-        found[i] = forms[largest(terms)]
 
 
 @inner_kernel

@@ -6,17 +6,16 @@ and how often a cell otherwise equals the one before it. A run of equal values i
 weighted by how well they explain the cells outside the run; no reference row is needed.
 """
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+from scipy.special import logsumexp
 
-from treemend.mender.compiled import inner_kernel, kernel
+from treemend.mender.density import expect_rows
 from treemend.mender.evidence import Scan
-from treemend.mender.moves import Mixture
-from treemend.mender.sets import row_state
-from treemend.mender.swept import Law, log_sum, new_space, prefix_forms, student
 from treemend.threads import for_chunks
 
 Floats = NDArray[np.float64]
@@ -97,20 +96,13 @@ def fewest_equal(scan: Scan) -> int:
 
 
 def stuck_evidence(
-    scan: Scan,
-    mix: Mixture,
-    law: Law,
-    repeated: RepeatedValues,
-    place: Integers,
-    laid: Floats,
-    rows: Floats,
-    n_jobs: int | None,
+    scan: Scan, repeated: RepeatedValues, place: Integers, laid: Floats, rows: Floats, n_jobs: int | None
 ) -> tuple[Floats, Booleans]:
     """Return the evidence (n,) that a region of equal values does not belong there, and its surprising cells (n, d).
 
     Parameters
     ----------
-    scan, mix, law
+    scan : Scan
         Of the observed cells.
     repeated : RepeatedValues
         Of all cells.
@@ -123,161 +115,86 @@ def stuck_evidence(
     """
     n, d = rows.shape
     evidence, mask = np.zeros(n), np.zeros((n, d), bool)
-    cells = scan.cells
-    table = (
-        repeated.value[place],
-        np.ascontiguousarray(repeated.share[place][:, :, scan.components]),
-        repeated.tie[place],
-        repeated.tolerance,
-    )
-    laid = np.ascontiguousarray(laid)
+    equal = _equal_neighbours(laid, scan.cells.earlier, repeated.tolerance)
+    some = np.flatnonzero(equal.sum(axis=(0, 2)) >= fewest_equal(scan) - 1)
+
+    if not len(some):
+        return evidence, mask
+    table = _log_shares(repeated, scan.components, place)
 
     def task(part: slice) -> None:
-        _stuck_rows(
-            mix,
-            law,
-            laid[part],
-            rows[part],
-            *table,
-            cells.earlier,
-            cells.later,
-            fewest_equal(scan),
-            evidence[part],
-            mask[part],
-        )
+        own = some[part]
+        region = _regions(equal[:, own], scan.cells.earlier)
+        which = _frequent_values(repeated, place, laid[own])
+        evidence[own], mask[own] = _oddest_region(scan, region, table, which, rows[own])
 
-    for_chunks(task, n, d * d, n_jobs)
+    for_chunks(task, len(some), d * d, n_jobs)
     return evidence, mask
 
 
-@inner_kernel
-def _regions_of_equals(laid: Floats, earlier: Integers, later: Integers, tolerance: float, region: Integers) -> int:
-    """Give numbers to the connected regions of equal cells; return how many."""
-    d = len(laid)
-    stack = np.empty(d, np.int64)
-    for j in range(d):
-        region[j] = -1
-    count = 0
-    for seed in range(d):
-        if region[seed] >= 0:
-            continue
-        region[seed] = count
-        stack[0] = seed
-        depth = 1
-        while depth > 0:
-            depth -= 1
-            own = stack[depth]
-            for direction in range(2 * len(earlier)):
-                other = earlier[direction // 2, own] if direction % 2 else later[direction // 2, own]
-                if other >= 0 and region[other] < 0 and abs(laid[other] - laid[seed]) <= tolerance * abs(laid[seed]):
-                    region[other] = count
-                    stack[depth] = other
-                    depth += 1
-        count += 1
-    return count
+def _equal_neighbours(laid: Floats, earlier: Integers, tolerance: float) -> Booleans:
+    """Tell in which rows a cell equals its earlier neighbour, for each direction (directions, n, d)."""
+    limit, equal = tolerance * np.abs(laid), np.zeros((len(earlier), *laid.shape), bool)
+    for found, neighbour in zip(equal, earlier, strict=True):
+        there = np.flatnonzero(neighbour >= 0)
+        other = neighbour[there]
+        found[:, there] = np.abs(laid[:, there] - laid[:, other]) <= np.maximum(limit[:, there], limit[:, other])
+    return equal
 
 
-@inner_kernel
-def _log_shares(
-    laid: Floats,
-    cells: Integers,
-    m: int,
-    value: Floats,
-    share: Floats,
-    tie: Floats,
-    tolerance: float,
-    log_share: Floats,
-) -> None:
-    """Fill ``log_share`` (m, K) with the log share of rows that have the value of each cell of a region.
-
-    At a value that is not frequent the first cell says nothing: only that others repeat it is odd.
-    """
-    for i in range(m):
-        j = cells[i]
-        at = -1
-        for a in range(value.shape[1]):
-            if abs(value[j, a] - laid[j]) <= tolerance * abs(laid[j]):
-                at = a
-        for k in range(share.shape[2]):
-            if at >= 0:
-                log_share[i, k] = math.log(share[j, at, k])
-            else:
-                log_share[i, k] = 0.0 if i == 0 else math.log(tie[j])
+def _regions(equal: Booleans, earlier: Integers) -> Integers:
+    """Return the number (n, d) of the connected region of equal cells that each cell is in."""
+    n, d = equal.shape[1:]
+    direction, row, cell = np.nonzero(equal)
+    links = (row * d + cell, row * d + earlier[direction, cell])
+    graph = coo_array((np.ones(len(row), np.int8), links), shape=(n * d, n * d))
+    return np.asarray(connected_components(graph, directed=False)[1].reshape(n, d))
 
 
-@kernel
-def _stuck_rows(
-    mix: Mixture,
-    law: Law,
-    laid: Floats,
-    rows: Floats,
-    value: Floats,
-    share: Floats,
-    tie: Floats,
-    tolerance: float,
-    earlier: Integers,
-    later: Integers,
-    fewest: int,
-    evidence: Floats,
-    mask: Booleans,
-) -> None:
+def _log_shares(repeated: RepeatedValues, components: Booleans, place: Integers) -> Floats:
+    """Return the log share (d, values + 1, K) of rows that have each frequent value; last, of those with a tie."""
+    share, tie = repeated.share[place][:, :, components], repeated.tie[place]
+    ties = np.tile(tie[:, None, None], share.shape[2])
+    return np.asarray(np.log(np.concatenate([np.where(share > 0, share, 1.0), ties], axis=1)))
+
+
+def _frequent_values(repeated: RepeatedValues, place: Integers, laid: Floats) -> Integers:
+    """Return the number (n, d) of the frequent value that each cell has; one more than there are if it has none."""
+    which = np.full(laid.shape, repeated.value.shape[1])
+    limit = repeated.tolerance * np.abs(laid)
+    for a, value in enumerate(repeated.value[place].T):
+        which[np.abs(value - laid) <= limit] = a
+    return which
+
+
+def _oddest_region(
+    scan: Scan, region: Integers, log_shares: Floats, which: Integers, rows: Floats
+) -> tuple[Floats, Booleans]:
+    """Return what `stuck_evidence` does of rows whose regions of equal cells are numbered."""
     n, d = rows.shape
-    n_components = len(mix.log_weight)
-    space = new_space(d)
-    region, size, cells = np.empty(d, np.int64), np.empty(d, np.int64), np.empty(d, np.int64)
-    away, r, q = np.empty((n_components, d)), np.empty((n_components, d)), np.empty(n_components)
-    outside, terms = np.empty(n_components), np.empty(n_components)
-    log_share = np.empty((d, n_components))
-    for i in range(n):
-        count = _regions_of_equals(laid[i], earlier, later, tolerance, region)
-        for j in range(d):
-            size[j] = 0
-        for j in range(d):
-            size[region[j]] += 1
-        ready = False
-        for _ in range(REGIONS):
-            largest = 0
-            for c in range(1, count):
-                if size[c] > size[largest]:
-                    largest = c
-            m = size[largest]
-            size[largest] = 0
-            if m < fewest or m == d:
-                break
-            at = 0
-            for j in range(d):
-                if region[j] == largest:
-                    cells[at] = j
-                    at += 1
-            _log_shares(laid[i], cells, m, value, share, tie, tolerance, log_share)
-            if not ready:
-                row_state(mix, law, rows[i], away, r, q, terms)
-                ready = True
-            for k in range(n_components):
-                prefix_forms(mix.precision[k], 1.0, r[k], cells, m, space.upper, space.forms)
-                level = mix.log_weight[k] + law.constants[d - m] + mix.log_det[k] - space.forms[1, m - 1]
-                outside[k] = student(level, d - m, q[k] - space.forms[0, m - 1], law.tail)
-            total = log_sum(outside)
-            for k in range(n_components):
-                outside[k] -= total
-                terms[k] = outside[k]
-                for a in range(m):
-                    terms[k] += log_share[a, k]
-            value_here = -log_sum(terms)
-            if value_here <= evidence[i]:
-                continue
-            evidence[i] = value_here
-            for j in range(d):
-                mask[i, j] = False
-            some = False
-            for a in range(m):
-                usual = 0.0
-                for k in range(n_components):
-                    usual += math.exp(outside[k] + log_share[a, k])
-                # The first cell of a run at an infrequent value is as stuck as the others.
-                if usual < 0.5 or (log_share[a, 0] == 0.0 and a == 0):
-                    mask[i, cells[a]] = True
-                    some = True
-            if not some:
-                for a in range(m):
-                    mask[i, cells[a]] = True
+    evidence, mask = np.zeros(n), np.zeros((n, d), bool)
+    size = np.bincount(region.ravel())
+    for _ in range(REGIONS):
+        number = region[np.arange(n), size[region].argmax(axis=1)]
+        some = np.flatnonzero((size[number] >= fewest_equal(scan)) & (size[number] < d))
+        if not len(some):
+            break
+        size[number] = 0
+        inside = region[some] == number[some, None]
+        outside = expect_rows(scan.density, np.where(inside, np.nan, rows[some]))[0]
+        outside -= logsumexp(outside, axis=1, keepdims=True)
+        row, cell = np.nonzero(inside)
+        first, value = np.flatnonzero(np.diff(row, prepend=-1)), which[some[row], cell]
+        share = log_shares[cell, value]
+        # At a value that is not frequent the first cell says nothing: only that others repeat it is odd.
+        silent = first[value[first] == len(log_shares[0]) - 1]
+        share[silent] = 0.0
+        found = -logsumexp(outside + np.add.reduceat(share, first, axis=0), axis=1)
+        odd = np.exp(outside[row] + share).sum(axis=1) < 0.5
+        odd[silent] = True
+        odd |= ~np.logical_or.reduceat(odd, first)[row]
+        more = found > evidence[some]
+        evidence[some[more]] = found[more]
+        inside[row, cell] = odd
+        mask[some[more]] = inside[more]
+    return evidence, mask

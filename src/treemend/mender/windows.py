@@ -79,6 +79,14 @@ class Windows:
         start = self.first[window]
         return self.order[start : start + self.size[window]]
 
+    def members(self, d: int) -> Floats:
+        """Return a matrix (V, d) that is 1 where a cell is in a window, 0 elsewhere."""
+        window = np.repeat(np.arange(len(self.size)), self.size)
+        number = np.arange(len(window)) - np.repeat(self.size.cumsum() - self.size, self.size)
+        members = np.zeros((len(self.size), d))
+        members[window, self.order[self.first[window] + number]] = 1.0
+        return members
+
 
 def lay_cells(layout: Layout, observed: Booleans | None = None) -> Cells:
     """Describe how cells lie.
