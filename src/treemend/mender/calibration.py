@@ -43,6 +43,9 @@ LEAST_MOVE = 3.0
 # A set is not believed if its log odds against "clean" are below this: the row is odd, but not in a few cells. With
 # more, weak noise in weakly correlated columns is left: `python -m experiments.robustness one_stretch moved`.
 LEAST_ODDS = -3.0
+# Log odds of windows, of stuck values and of single cells (with their prior) below these are no evidence: rows with
+# nothing to be said against them are alike, whatever they miss.
+NOTHING = np.array([0.0, 0.0, 0.0, 0.0, LEAST_ODDS])
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,7 @@ class Tails:
 
     def statistic(self, evidence: Floats) -> Floats:
         """Return one number a row, higher is odder: the largest excess over an edge, in units of its slope."""
-        return np.asarray(((evidence - self.edge) / self.slope).max(axis=1))
+        return np.asarray(((np.maximum(evidence, NOTHING) - self.edge) / self.slope).max(axis=1))
 
     def leading(self, evidence: Floats) -> Integers:
         """Return which kind of evidence decides the statistic."""
@@ -70,6 +73,7 @@ def learn_tails(evidence: Floats) -> Tails:
     >>> bool(abs(learn_tails(clean).slope[0] - 3.0) < 0.2)
     True
     """
+    evidence = np.maximum(evidence, NOTHING[: evidence.shape[1]])
     edge = np.quantile(evidence, 1 - EDGE, axis=0)
     excess = np.maximum(evidence - edge, 0).mean(axis=0) / EDGE
     return Tails(edge, np.maximum(excess, LEAST_SLOPE))

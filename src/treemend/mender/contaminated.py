@@ -13,6 +13,7 @@ all rows then set the threshold, and no more than the promised share is declared
 import numpy as np
 from numpy.typing import NDArray
 
+from treemend.mender.calibration import NOTHING
 from treemend.mender.detector import find_sets
 from treemend.mender.evidence import STUCK
 from treemend.mender.layout import Layout
@@ -94,13 +95,14 @@ def reject_rows(evidence: Floats, fdr: float) -> Booleans:
     >>> bool(rejected[:200].all()), bool(rejected[200:].mean() < 0.05)
     (True, True)
     """
+    something = (evidence > NOTHING).any(axis=1)
     statistic = _one_scale(evidence, np.ones(len(evidence), dtype=bool))
     rejected = statistic > np.quantile(statistic, 1 - FIRST_REJECTED)
     for _ in range(MOST_ITERATIONS):
         statistic = _one_scale(evidence, ~rejected)
         low, slope = _middle(statistic[~rejected])
         z = np.maximum(statistic - low, 0.0) / slope
-        p_values = np.where(statistic > low, (1 - MIDDLE[0]) * (1 + SHAPE * z) ** (-1 / SHAPE), 1.0)
+        p_values = np.where(something & (statistic > low), (1 - MIDDLE[0]) * (1 + SHAPE * z) ** (-1 / SHAPE), 1.0)
         before, rejected = rejected, adjusted_p_values(p_values) <= fdr
         if np.array_equal(before, rejected):
             break
@@ -132,7 +134,7 @@ def _middle(statistic: Floats) -> tuple[float, float]:
     """Return the lower quantile of the middle and the slope of the Pareto law through it."""
     low, high = np.quantile(statistic, MIDDLE)
     reach = (((1 - MIDDLE[0]) / (1 - MIDDLE[1])) ** SHAPE - 1) / SHAPE
-    return float(low), max(float(high - low) / reach, LEAST_SLOPE / 2)
+    return float(low), max(float(high - low) / reach, 1e-6)
 
 
 def _without_corrupted_cells(values: Floats, cross_fit: CrossFit, rejected: Booleans, n_jobs: int | None) -> Floats:

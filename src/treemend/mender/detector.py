@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treemend.mender.boxes import WindowCells
-from treemend.mender.calibration import LEAST_ODDS, Calibration, Rarity, Tails, is_unusual, rest_scores
+from treemend.mender.calibration import Calibration, Rarity, Tails, is_unusual, rest_scores
 from treemend.mender.columns import Columns
 from treemend.mender.density import Density, expect_rows
 from treemend.mender.evidence import (
@@ -159,7 +159,6 @@ class Evidence:
     ----------
     values : (n, 5)
         Log odds against clean: noise, foreign, shifted (less a share of the largest of ``cells``), stuck, single cells.
-        None is negative before its prior: rows with nothing to be said against them are all alike, whatever is missing.
     statistic : (n,)
         The one number that is compared with the reference; higher is odder.
     stuck : (n, d) bool
@@ -271,7 +270,7 @@ def find_sets(detector: Detector, values: Floats, evidence: Evidence, n_jobs: in
 def _weigh_windows(detector: Detector, group: Group, found: Evidence, n_jobs: int | None) -> WindowEvidence:
     weighed = window_evidence(group.scan, group.rows, group.log_slope, n_jobs)
     one_cell = ONE_CELL * np.maximum(weighed.cells.max(axis=1), 0.0)
-    found.values[group.members, :STUCK] = np.maximum(weighed.values - one_cell[:, None], 0.0)
+    found.values[group.members, :STUCK] = np.maximum(weighed.values - one_cell[:, None], NO_EVIDENCE)
     found.log_density[group.members] = weighed.log_density
     block = group.block()
     found.cells[block] = weighed.cells
@@ -290,7 +289,7 @@ def _weigh_singles(
     rows, log_slope, stuck = group.rows[grown], group.log_slope[grown], found.stuck[group.block(grown)]
     best = weighed.part(grown) if weighed else None
     evidence[grown] = search_rows(group.scan, rules, rows, log_slope, stuck, (SINGLE,), n_jobs, best).odds
-    found.values[group.members, SINGLE] = np.maximum(evidence, LEAST_ODDS)
+    found.values[group.members, SINGLE] = evidence
 
 
 def _find_sets(
