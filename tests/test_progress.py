@@ -1,6 +1,7 @@
 """The line appears on terminals and in notebooks, after half a second, and goes."""
 
 import io
+import re
 import subprocess
 import sys
 import threading
@@ -171,11 +172,11 @@ def test_notebooks_show_one_output_that_changes(monkeypatch, impatient):
 def test_fitting_and_mending_are_followed(monkeypatch, impatient):
     from treemend import Mender
 
-    rows = np.random.default_rng(0).normal(size=(200, 12)).cumsum(axis=1)
+    rows = np.random.default_rng(0).normal(size=(501, 64)).cumsum(axis=1)
 
     def work(**parameters):
         Mender(n_jobs=1, **parameters).fit(rows).mend(rows)
 
     text = shown(monkeypatch, Terminal(), work)
-    assert "fold 2 of 10" in text
+    assert re.search("fold [1-5] of 5", text)
     assert shown(monkeypatch, Terminal(), lambda: work(progress=False)) == ""
