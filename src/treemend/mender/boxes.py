@@ -32,15 +32,10 @@ class WindowCells(NamedTuple):
 
 @inner_kernel
 def grow_boxes(
-    law: Law, rules: Rules, state: State, u: Floats, labels: Labels, windows: WindowCells, space: Space
+    law: Law, rules: Rules, state: State, u: Floats, labels: Labels, m: int, windows: WindowCells, space: Space
 ) -> int:
-    """Move the sides of the one rectangle that is out, and add others while that gains; return how many there are."""
-    box = np.empty(4, np.int64)
-    m, boxes = 0, 0
-    for j in range(len(labels)):
-        if labels[j] == SINGLE:
-            space.order[m] = j
-            m += 1
+    """Move the sides of the rectangle ``space.order[:m]``, and add others while that gains; return how many."""
+    box, boxes = np.empty(4, np.int64), 0
     _bound(rules, m, space.order, box)
     while boxes == 0 or (boxes < MOST_BOXES and _add_box(law, rules, state, u, labels, windows, box, space)):
         _move_sides(law, rules, state, u, labels, box, space)

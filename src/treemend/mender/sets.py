@@ -235,7 +235,7 @@ def _search(
         for j in range(d):
             labels[j] = SHIFTED if lo <= j < hi else KEPT
     _begin(mix, k, r, q, away, labels, state, space)
-    boxes = grow_boxes(law, rules, state, u, labels, windows, space) if kind == BOX else 0
+    boxes = grow_boxes(law, rules, state, u, labels, m, windows, space) if kind == BOX else 0
     if kind == FOREIGN and rules.rounds > 0:
         move_foreign_borders(law, rules, state, mix.covariance[donor], away[donor], labels, lo, hi, space)
     for turn in range(rules.rounds + 1):
