@@ -6,7 +6,7 @@ coordinate never depends on the rows it comes with.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,6 +94,11 @@ class Columns:
         values: Floats = np.empty_like(found)
         values[:, self.order] = found
         return values
+
+    def part(self, some: NDArray[np.bool_] | Integers) -> "Columns":
+        """Return some places of the layout, for values given in layout order."""
+        arrays = [getattr(self, field.name)[some] for field in fields(self)]
+        return Columns(np.arange(len(arrays[0])), *arrays[1:])
 
     def slope(self, rows: Floats) -> Floats:
         """Return d(value) / d(coordinate) at coordinates, in layout order."""

@@ -33,6 +33,7 @@ from treemend.mender.evidence import (
 from treemend.mender.layout import Layout
 from treemend.mender.moves import Mixture, Rules
 from treemend.mender.sets import Answers, Starts, find_rows
+from treemend.mender.shifts import Deviations
 from treemend.mender.stuck import RepeatedValues, stuck_evidence
 from treemend.mender.swept import Law
 from treemend.mender.windows import BLOCKS, most_cells, run_prior
@@ -317,10 +318,54 @@ def _find_sets(
         rows, log_slope, run = group.rows[some], group.log_slope[some], evidence.stuck[group.block(some)]
         best = weighed.part(some) if weighed else None
         answers = search_rows(group.scan, rules, rows, log_slope, run, tried, n_jobs, best)
+        if tried != (STUCK,):
+            _find_shifts(detector, group, some, rules, answers)
         unusual[some] = is_unusual(detector.rarity, answers, detector.density.tail)
         kinds = np.where(unusual[some][:, None], np.int8(-1), answers.labels)
         found.kinds[group.block(some)] = kinds
     found.unusual[group.members] = unusual
+
+
+def _find_shifts(detector: Detector, group: Group, some: Booleans, rules: Rules, answers: Answers) -> None:
+    """Call sets shifted whose cells are likelier to be moved by a common amount than to be noise or foreign."""
+    columns = detector.columns.part(group.cells)
+    for i, values in enumerate(group.values[some]):
+        labels = answers.labels[i]
+        out = labels >= 0
+        if not out.any():
+            continue
+        row = Deviations(group.scan.density, columns, values, out)
+        odds = row.shift().odds - rules.extra[SHIFTED]
+        if (labels == SHIFTED).any():
+            runs = int((out & ~np.append(out, False)[rules.earlier[0]]).sum())
+            before = answers.odds[i] - rules.prior[int(out.sum()), runs]
+        else:
+            before = row.odds_without(labels, cell_price(group.scan))
+        if odds > before:
+            labels[out] = SHIFTED
+            answers.odds[i] += odds - before
+
+
+def shift_amounts(detector: Detector, values: Floats, shifted: Booleans) -> tuple[Floats, Floats]:
+    """Return by how much the shifted cells (n, d) of rows were moved, and how uncertain that is, in column ranges.
+
+    Values (n, d) are in the user's units and column order, as ``shifted`` is, NaN where missing or not to be believed.
+    Both amounts (n,) are NaN in rows without a cell that is shifted or one that is not.
+    """
+    amount, deviation = np.full(len(values), np.nan), np.full(len(values), np.nan)
+    for group in detector.groups(values):
+        columns, out = detector.columns.part(group.cells), shifted[:, detector.layout.order][group.block()]
+        for i, own in enumerate(out):
+            if own.any() and not own.all():
+                _, amount[group.members[i]], deviation[group.members[i]] = Deviations(
+                    group.scan.density, columns, group.values[i], own
+                ).shift()
+    return amount, deviation
+
+
+def cell_price(scan: Scan) -> float:
+    """Return what each cell of noise costs."""
+    return PIXEL_PRICE if scan.cells.height > 1 else CELL_PRICE * min(1.0, FULL_PRICE / len(scan.cells.joined))
 
 
 def search_rows(
@@ -340,7 +385,7 @@ def search_rows(
     weighed = best or window_evidence(scan, rows, log_slope, n_jobs)
     kinds = np.isin(np.arange(5), tried)
     windows = WindowCells(scan.windows.order, scan.windows.first, scan.windows.size)
-    slopes = log_slope - (PIXEL_PRICE if scan.cells.height > 1 else CELL_PRICE * min(1.0, FULL_PRICE / d))
+    slopes = log_slope - cell_price(scan)
 
     def task(part: slice) -> None:
         starts = Starts(kinds, stuck[part], weighed.part(part), windows)

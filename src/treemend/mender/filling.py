@@ -125,6 +125,33 @@ def fill(
     return Filled(put_back(chosen, feasible=imputation != "mean"), deviation, draws)
 
 
+def take_back(
+    columns: Columns,
+    values: Floats,
+    shifted: Booleans,
+    amount: Floats,
+    deviation: Floats,
+    filled: Filled,
+    *,
+    imputation: Imputation = "mean",
+    seed: int = 0,
+) -> None:
+    """Write to ``filled`` the shifted cells (n, d) less the amount (n,) by which they were moved, in column ranges."""
+    low, high, width, whole = (
+        part[np.argsort(columns.order)] for part in (columns.low, columns.high, columns.width, columns.whole)
+    )
+    n_draws = len(filled.draws)
+    for i in np.flatnonzero(np.isfinite(amount)):
+        own = shifted[i]
+        normal = _generator(values[i], seed).standard_normal(n_draws + 1)
+        amounts = np.append(amount[i], amount[i] + deviation[i] * normal)
+        found = np.clip(values[i] - amounts[:, None] * width, low, high)
+        feasible = np.where(whole, np.round(found), found)
+        chosen = {"mean": found[0], "mode": feasible[0], "draw": feasible[-1]}[imputation]
+        filled.values[i, own], filled.spread[i, own] = chosen[own], (deviation[i] * width)[own]
+        filled.draws[:, i, own] = feasible[1 : n_draws + 1, own]
+
+
 def soften(density: Density, share: float) -> Density:
     """Return the density with its correlations reduced by a share.
 

@@ -17,10 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treemend.mender.columns import Columns
-from treemend.mender.detector import weigh_and_find
+from treemend.mender.detector import shift_amounts, weigh_and_find
 from treemend.mender.drift import DriftTest, learn_drift_reference
+from treemend.mender.evidence import SHIFTED
 from treemend.mender.fill_calibration import calibrate_filling
-from treemend.mender.filling import Filled, Imputation, fill
+from treemend.mender.filling import Filled, Imputation, fill, take_back
 from treemend.mender.layout import Layout
 from treemend.mender.learning import CrossFit, learn_detector
 from treemend.mender.model import MenderModel
@@ -152,6 +153,7 @@ def mend_rows(
         kinds = np.full(kinds.shape, -1, dtype=np.int8)
     gaps, filler = (kinds >= 0) | np.isnan(values), model.wide or model.detector
     filled = Filled(np.full(gaps.shape, np.nan), np.full(gaps.shape, np.nan), np.full((n_draws, *gaps.shape), np.nan))
+    blocks, shifted = model.wide.blocks if model.wide else None, kinds == SHIFTED
     for chunk in _chunks(np.flatnonzero(gaps.any(axis=1)), values.shape[1]):
         found = fill(
             filler.density,
@@ -164,6 +166,11 @@ def mend_rows(
             n_draws=n_draws,
             seed=seed,
         )
+        if shifted[chunk].any():
+            moved, believed = shifted[chunk], np.where(gaps[chunk] & ~shifted[chunk], np.nan, values[chunk])
+            cells, cells_moved = (blocks.reduce(believed), blocks.any(moved)) if blocks else (believed, moved)
+            amount, deviation = shift_amounts(model.detector, cells, cells_moved)
+            take_back(filler.columns, values[chunk], moved, amount, deviation, found, imputation=imputation, seed=seed)
         filled.values[chunk] = np.where(gaps[chunk], found.values, np.nan)
         filled.spread[chunk] = np.where(gaps[chunk], found.spread, np.nan)
         filled.draws[:, chunk] = np.where(gaps[chunk], found.draws, np.nan)

@@ -49,6 +49,12 @@ class Blocks:
         count = np.add.reduceat(there[:, order].astype(np.float64), first, axis=1)
         return np.asarray(np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0))
 
+    def any(self, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Tell of each block whether any of its columns is marked."""
+        marked = np.zeros((len(mask), int(self.block.max()) + 1), bool)
+        np.logical_or.at(marked, (slice(None), self.block), mask)
+        return marked
+
     def expand(self, cells: NDArray[np.generic]) -> NDArray[np.generic]:
         """Return for each column what is known of its block."""
         return np.ascontiguousarray(cells[:, self.block])
