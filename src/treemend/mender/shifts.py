@@ -79,7 +79,8 @@ class Deviations:
             if (odds > odds.max() - 2.0).sum() >= RESOLVED:
                 break
             likely = np.flatnonzero(odds > odds.max() - FAR_BEHIND)
-            amounts = np.linspace(*amounts[np.clip([likely[0] - 1, likely[-1] + 1], 0, len(amounts) - 1)], FINE)
+            first, last = max(likely[0] - 1, 0), min(likely[-1] + 1, len(amounts) - 1)
+            amounts = np.linspace(amounts[first], amounts[last], FINE)
             odds = self._shifted_odds(amounts)
         step = amounts[1] - amounts[0]
         total = float(logsumexp(odds))
@@ -94,4 +95,5 @@ class Deviations:
         form = self.form + 2.0 * change @ self.force.T
         form += np.einsum("kai,ai->ak", np.matmul(change, self.block), change)
         prior = -0.5 * (amounts / SHIFT) ** 2 - math.log(SHIFT * math.sqrt(2 * math.pi))
-        return self._log_density(form, len(self.out)) - self.whole + (self.slope - slope).sum(axis=1) + prior
+        odds = self._log_density(form, len(self.out)) - self.whole + (self.slope - slope).sum(axis=1) + prior
+        return np.asarray(odds)

@@ -43,17 +43,20 @@ class Blocks:
         with np.errstate(over="ignore"):
             scaled = np.clip((values - self.offset) / self.width, -1e9, 1e9)
         there = ~np.isnan(scaled)
-        order = np.argsort(self.block, kind="stable")
-        first = np.flatnonzero(np.diff(self.block[order], prepend=-1))
+        order, first = self._in_blocks()
         total = np.add.reduceat(np.where(there, scaled, 0.0)[:, order], first, axis=1)
         count = np.add.reduceat(there[:, order].astype(np.float64), first, axis=1)
         return np.asarray(np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0))
 
     def any(self, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Tell of each block whether any of its columns is marked."""
-        marked = np.zeros((len(mask), int(self.block.max()) + 1), bool)
-        np.logical_or.at(marked, (slice(None), self.block), mask)
-        return marked
+        order, first = self._in_blocks()
+        return np.asarray(np.logical_or.reduceat(mask[:, order], first, axis=1))
+
+    def _in_blocks(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the columns block by block, and where each block begins there."""
+        order = np.argsort(self.block, kind="stable")
+        return order, np.flatnonzero(np.diff(self.block[order], prepend=-1))
 
     def expand(self, cells: NDArray[np.generic]) -> NDArray[np.generic]:
         """Return for each column what is known of its block."""
