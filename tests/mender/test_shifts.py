@@ -8,7 +8,8 @@ from scipy.stats import multivariate_t, norm
 from treemend import Mender
 from treemend.mender.columns import learn_columns
 from treemend.mender.density import make_density
-from treemend.mender.evidence import FOREIGN, NOISE, SHIFT
+from treemend.mender.evidence import FOREIGN, NOISE, SHIFT, prepare_scan
+from treemend.mender.layout import Layout
 from treemend.mender.shifts import Deviations
 from treemend.synthetic import waves
 
@@ -23,7 +24,7 @@ def case():
     covariance = np.stack([np.cov(rows.T), 0.5 * np.cov(rows.T) + 0.01 * np.eye(5)])
     density = make_density(np.stack([rows.mean(axis=0), rows[3]]), covariance, np.log([0.7, 0.3]), 6.0)
     out = np.array([False, True, True, True, False])
-    return density, columns, values[7] + 0.4 * out * columns.width, out
+    return prepare_scan(density, Layout(np.arange(5))), columns, values[7] + 0.4 * out * columns.width, out
 
 
 def log_density(density, row, cells):
@@ -36,7 +37,8 @@ def log_density(density, row, cells):
 
 
 def test_odds_of_a_shift_equal_numerical_integration(case):
-    density, columns, values, out = case
+    scan, columns, values, out = case
+    density = scan.density
     everything = np.ones(5, bool)
 
     def integrand(amount):
@@ -46,16 +48,17 @@ def test_odds_of_a_shift_equal_numerical_integration(case):
 
     total = quad(integrand, -1, 1, limit=500)[0]
     mean = quad(lambda amount: amount * integrand(amount), -1, 1, limit=500)[0] / total
-    found = Deviations(density, columns, values, out).shift()
+    found = Deviations(scan, columns, values, out).shift()
     assert found.odds == pytest.approx(np.log(total), abs=0.05)
     assert found.amount == pytest.approx(mean, abs=0.1 * found.deviation)
 
 
 def test_odds_of_noise_and_foreign_cells_equal_scipy(case):
-    density, columns, values, out = case
+    scan, columns, values, out = case
+    density = scan.density
     row, slope = (part[0] for part in columns.to_rows(values[None]))
     whole, kept = log_density(density, row, np.ones(5, bool)), log_density(density, row, ~out)
-    found = Deviations(density, columns, values, out)
+    found = Deviations(scan, columns, values, out)
     noise = kept - whole + (slope[out] - 0.25).sum()
     assert found.odds_without(np.where(out, NOISE, -1), 0.25) == pytest.approx(noise)
     foreign = kept - whole + log_density(density, row, out)

@@ -334,13 +334,13 @@ def _find_shifts(detector: Detector, group: Group, some: Booleans, rules: Rules,
         out = labels >= 0
         if not out.any():
             continue
-        row = Deviations(group.scan.density, columns, values, out)
-        odds = row.shift().odds - rules.extra[SHIFTED]
+        row = Deviations(group.scan, columns, values, out)
         if (labels == SHIFTED).any():
             runs = int((out & ~np.append(out, False)[rules.earlier[0]]).sum())
-            before = answers.odds[i] - rules.prior[int(out.sum()), runs]
+            before = float(answers.odds[i] - rules.prior[int(out.sum()), runs])
         else:
             before = row.odds_without(labels, cell_price(group.scan))
+        odds = row.shift(least=before).odds - rules.extra[SHIFTED]
         if odds > before:
             labels[out] = SHIFTED
             answers.odds[i] += odds - before
@@ -358,7 +358,7 @@ def shift_amounts(detector: Detector, values: Floats, shifted: Booleans) -> tupl
         for i, own in enumerate(out):
             if own.any() and not own.all():
                 _, amount[group.members[i]], deviation[group.members[i]] = Deviations(
-                    group.scan.density, columns, group.values[i], own
+                    group.scan, columns, group.values[i], own
                 ).shift()
     return amount, deviation
 

@@ -303,10 +303,10 @@ def _best_windows(
     """Fill the evidence of a block of rows, of which log slopes (d, LANES), forms and levels are given."""
     density, (d, _), (n, _) = scan.density, log_slope.shape, found.values.shape
     level, constants, size = (density.log_weight + density.log_det)[:, None], scan.constants, scan.windows.size
-    log_density = _log_sum(_student(level + constants[d], d, whole, density.tail))
+    log_density = log_sum(_student(level + constants[d], d, whole, density.tail))
     pivot = np.diagonal(density.precision, axis1=1, axis2=2)[:, :, None]
     at = level[:, None] - 0.5 * np.log(pivot) + constants[d - 1]
-    cells = _log_sum(_student(at, d - 1, whole[:, None] - force * force / pivot, density.tail))
+    cells = log_sum(_student(at, d - 1, whole[:, None] - force * force / pivot, density.tail))
     found.log_density[:] = log_density[:n]
     found.cells[:] = (cells - log_density + log_slope)[:, :n].T
     if not len(size):
@@ -318,8 +318,8 @@ def _best_windows(
             ((d - size, whole[:, None] - forms[0]), (size, forms[1]), (np.full(1, d), whole[:, None] - forms[2]))
         )
     )
-    rest = _log_sum(without) - log_density
-    kinds = np.array([rest + noise, rest + _log_sum(alone), _log_sum(shifted) - log_density])
+    rest = log_sum(without) - log_density
+    kinds = np.array([rest + noise, rest + log_sum(alone), log_sum(shifted) - log_density])
     core = alone + (log_slope.sum(axis=0) - noise)
     for best, window, values in (
         (found.values, found.window, kinds),
@@ -341,7 +341,7 @@ def _student(level: Floats, kept: Any, form: Floats, tail: float) -> Floats:
     return found
 
 
-def _log_sum(terms: Floats) -> Floats:
+def log_sum(terms: Floats) -> Floats:
     """Return the log of the sum of exponentials over the first axis."""
     top = terms.max(axis=0)
     return np.asarray(top + np.log(np.exp(terms - top).sum(axis=0)))

@@ -10,11 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 from treemend.mender.columns import Columns
-from treemend.mender.density import Density, density_constants
-from treemend.mender.evidence import FOREIGN, SHIFT
+from treemend.mender.evidence import FOREIGN, SHIFT, Scan, log_sum
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.int8]
@@ -22,6 +20,8 @@ Booleans = NDArray[np.bool_]
 
 # Amounts that are tried first, and in each of so many closer looks.
 FARTHEST, COARSE, FINE, LOOKS = 1.0, 41, 33, 4
+# No closer look is worth it where the likeliest amount is so many nats behind what it is compared with.
+HOPELESS = 20.0
 # Closer looks leave out amounts that are so many nats behind, and end where this many are within two nats.
 FAR_BEHIND, RESOLVED = 8.0, 5
 
@@ -37,23 +37,23 @@ class Shift(NamedTuple):
 class Deviations:
     """One row under the density of its c cells: what is left of it, and what it is with some cells moved."""
 
-    def __init__(self, density: Density, columns: Columns, values: Floats, out: Booleans) -> None:
-        self.density, self.out, self.columns, self.values = density, out, columns.part(out), values[out]
+    def __init__(self, scan: Scan, columns: Columns, values: Floats, out: Booleans) -> None:
+        self.density, self.constants, self.out = scan.density, scan.constants, out
+        self.columns, self.values = columns.part(out), values[out]
         row, slope = columns.to_rows(values[None])
-        away = row[0] - density.centre
-        force = np.matmul(density.precision, away[:, :, None])[:, :, 0]
+        away = row[0] - self.density.centre
+        force = np.matmul(self.density.precision, away[:, :, None])[:, :, 0]
         self.away, self.force, self.form = away[:, out], force[:, out], (force * away).sum(axis=1)
         self.row, self.slope = row[0, out], slope[0, out]
-        self.block = density.precision[:, out][:, :, out]
-        self.constants = density_constants(len(out), density.tail)
+        self.block = self.density.precision[np.ix_(np.ones(len(away), bool), out, out)]
         self.whole = float(self._log_density(self.form, len(out)))
 
     def _log_density(self, form: Floats, n: int, half: Floats | float = 0.0) -> Floats:
+        """Return the log density of n cells with quadratic forms (K, ...) and halves of log determinants taken off."""
         density = self.density
         level = density.log_weight + density.log_det - half + self.constants[n]
-        return np.asarray(
-            logsumexp(level - 0.5 * (density.tail + n) * np.log1p(np.maximum(form, 0.0) / density.tail), axis=-1)
-        )
+        terms = np.log1p(np.maximum(form, 0.0) / density.tail).T * (-0.5 * (density.tail + n)) + level
+        return log_sum(terms.T)
 
     def odds_without(self, labels: Labels, price: float) -> float:
         """Return the log odds of cells that are out being noise, or foreign where they are labelled so."""
@@ -71,19 +71,22 @@ class Deviations:
             odds += float(self._log_density(form, int(foreign.sum()), half))
         return odds
 
-    def shift(self) -> Shift:
-        """Return what is known of a common amount by which the cells that are out were moved."""
+    def shift(self, least: float = -math.inf) -> Shift:
+        """Return what is known of a common amount by which the cells that are out were moved.
+
+        The odds are not worked out closely where they are far below ``least``.
+        """
         amounts = np.linspace(-FARTHEST, FARTHEST, COARSE)
         odds = self._shifted_odds(amounts)
         for _ in range(LOOKS):
-            if (odds > odds.max() - 2.0).sum() >= RESOLVED:
+            if (odds > odds.max() - 2.0).sum() >= RESOLVED or odds.max() < least - HOPELESS:
                 break
             likely = np.flatnonzero(odds > odds.max() - FAR_BEHIND)
             first, last = max(likely[0] - 1, 0), min(likely[-1] + 1, len(amounts) - 1)
             amounts = np.linspace(amounts[first], amounts[last], FINE)
             odds = self._shifted_odds(amounts)
         step = amounts[1] - amounts[0]
-        total = float(logsumexp(odds))
+        total = float(log_sum(odds))
         share = np.exp(odds - total)
         mean = float(share @ amounts)
         return Shift(total + math.log(step), mean, math.sqrt(share @ (amounts - mean) ** 2 + step * step / 12))
@@ -92,8 +95,7 @@ class Deviations:
         """Return the log odds, with the density of the amounts, of each amount."""
         row, slope = self.columns.to_rows(self.values - amounts[:, None] * self.columns.width)
         change = row - self.row
-        form = self.form + 2.0 * change @ self.force.T
-        form += np.einsum("kai,ai->ak", np.matmul(change, self.block), change)
+        form = self.form[:, None] + ((np.matmul(change, self.block) + 2.0 * self.force[:, None]) * change).sum(axis=2)
         prior = -0.5 * (amounts / SHIFT) ** 2 - math.log(SHIFT * math.sqrt(2 * math.pi))
         odds = self._log_density(form, len(self.out)) - self.whole + (self.slope - slope).sum(axis=1) + prior
         return np.asarray(odds)
