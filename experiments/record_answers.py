@@ -139,9 +139,9 @@ def _through_dask(mender: Any, suspect: Rows) -> tuple[Any, Any]:
     from treemend import dask as treemend_dask
 
     rows = da.from_array(suspect, chunks=(17, -1))
-    mended = treemend_dask.mend(mender, rows)
+    mended = treemend_dask.mend(rows, mender)
     lazy = {name: getattr(mended, name) for name in ("repaired", "mask", "corrupted")}
-    computed, scores = dask.compute(lazy, treemend_dask.score_samples(mender, rows), scheduler="threads")
+    computed, scores = dask.compute(lazy, treemend_dask.score_samples(rows, mender), scheduler="threads")
     return SimpleNamespace(**computed), scores
 
 
