@@ -9,10 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from treemend.arrays import Booleans, Floats, Integers
 
 # Values farther than this many warp scales from the median count as this far, so that nothing overflows.
 FARTHEST = 1e9
@@ -29,30 +27,16 @@ MARGIN = 0.05
 
 @dataclass(frozen=True)
 class Columns:
-    """How each column is scaled and warped; all arrays in layout order.
+    """How each column is scaled and warped; all arrays (d,) in layout order."""
 
-    Attributes
-    ----------
-    order : (d,) int
-        Column number of each place of the layout.
-    offset, width : (d,)
-        Smallest value and range in the learning rows.
-    centre, scale : (d,)
-        Median and scale of the warp, in units of the range.
-    low, high : (d,)
-        Bounds of what may be filled in, in the user's units.
-    whole : (d,) bool
-        Whether all values are whole numbers.
-    """
-
-    order: Integers
-    offset: Floats
-    width: Floats
-    centre: Floats
-    scale: Floats
-    low: Floats
+    order: Integers  # column number of each place of the layout
+    offset: Floats  # smallest value in the learning rows
+    width: Floats  # and range
+    centre: Floats  # median, in units of the range
+    scale: Floats  # of the warp, in units of the range
+    low: Floats  # bounds of what may be filled in, in the user's units
     high: Floats
-    whole: NDArray[np.bool_]
+    whole: Booleans  # whether all values are whole numbers
 
     def to_rows(self, values: Floats) -> tuple[Floats, Floats]:
         """Return coordinates in layout order, and the log slope of the units they came from.
@@ -95,7 +79,7 @@ class Columns:
         values[:, self.order] = found
         return values
 
-    def part(self, some: NDArray[np.bool_] | Integers) -> "Columns":
+    def part(self, some: Booleans | Integers) -> "Columns":
         """Return some places of the layout, for values given in layout order."""
         arrays = [getattr(self, field.name)[some] for field in fields(self)]
         return Columns(np.arange(len(arrays[0])), *arrays[1:])

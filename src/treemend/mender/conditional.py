@@ -13,12 +13,9 @@ import math
 from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from treemend.arrays import Floats, Integers
 from treemend.mender.compiled import inner_kernel
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 # What `condition` is to tell of the gaps.
 NOTHING, VARIANCES, COVARIANCE = cast(list[int], np.arange(3))

@@ -5,11 +5,11 @@ from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from treemend import tables
+from treemend.arrays import Booleans, Floats
 from treemend.base import BaseMender
 from treemend.exceptions import InputError, ParameterError
 from treemend.mender.contaminated import fit_contaminated
@@ -181,7 +181,7 @@ class Mender(BaseMender):
         own = self._fit(X)
         return self._mend(self._suspects(X), own, None, fdr, "repair", n_draws)
 
-    def p_values(self, X: Any) -> NDArray[np.float64]:
+    def p_values(self, X: Any) -> Floats:
         """Return the share of clean rows with at least as much evidence against them as each row has.
 
         Below ``1 / (n_reference + 1)`` this is extrapolated from the tail of the reference rows.
@@ -219,14 +219,14 @@ class Mender(BaseMender):
     def _powerless_at(self) -> tuple[int, float] | None:
         return None if np.isfinite(self.offset_) else (self._model.detector.calibration.n_rows, self.false_alarm_rate)
 
-    def _judge(self, rows: NDArray[np.float64], cross_fit: CrossFit | None = None, rate: float = 0.0) -> Judged:
+    def _judge(self, rows: Floats, cross_fit: CrossFit | None = None, rate: float = 0.0) -> Judged:
         with self._running():
             return judge_rows(self._model, rows, cross_fit, rate=rate, n_jobs=self.n_jobs)
 
-    def _scores(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _scores(self, rows: Floats) -> Floats:
         return -self._judge(rows).statistic
 
-    def _declared_own(self, table: tables.Table, own: CrossFit) -> NDArray[np.bool_]:
+    def _declared_own(self, table: tables.Table, own: CrossFit) -> Booleans:
         judged = self._judge(table.values, own)
         return self._model.detector.calibration.declared(judged.p_values, self.false_alarm_rate)
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from treemend.arrays import Booleans, Floats, Integers
 from treemend.mender.columns import Columns
 from treemend.mender.compiled import kernel
 from treemend.mender.conditional import COVARIANCE, VARIANCES, condition, factorise, split_cells
@@ -21,9 +21,6 @@ from treemend.mender.moments import expect_incomplete
 from treemend.mender.spread import Spread, is_stretch
 from treemend.mender.swept import largest
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Booleans = NDArray[np.bool_]
 Imputation = Literal["mean", "mode", "draw"]
 AnyDensity = Density | LowRankDensity
 
@@ -33,38 +30,20 @@ FAR_BEHIND = 14.0
 
 @dataclass(frozen=True)
 class Filled:
-    """Rows with their gaps filled, in the user's units and column order.
+    """Rows with their gaps filled, in the user's units and column order."""
 
-    Attributes
-    ----------
-    values : (n, d)
-        The rows; only gaps differ from what was given.
-    spread : (n, d)
-        Standard deviation of a filled value; 0 outside of gaps.
-    draws : (n_draws, n, d)
-        Rows with their gaps drawn from the conditional density.
-    """
-
-    values: Floats
-    spread: Floats
-    draws: Floats
+    values: Floats  # (n, d), the rows; only gaps differ from what was given
+    spread: Floats  # (n, d), standard deviation of a filled value; 0 outside of gaps
+    draws: Floats  # (n_draws, n, d), rows with their gaps drawn from the conditional density
 
 
 class Conditional(NamedTuple):
-    """Law of the gaps given the rest, in coordinates and layout order; 0 outside of gaps.
-
-    Attributes
-    ----------
-    mean, variance : (n, d)
-    mode : (n, d)
-        Conditional mean of the likeliest component.
-    draws : (n_draws, n, d)
-    """
+    """Law of the gaps (n, d) given the rest, in coordinates and layout order; 0 outside of gaps."""
 
     mean: Floats
     variance: Floats
-    mode: Floats
-    draws: Floats
+    mode: Floats  # conditional mean of the likeliest component
+    draws: Floats  # (n_draws, n, d)
 
 
 def fill(

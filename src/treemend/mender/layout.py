@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from treemend.arrays import Floats, Integers
 from treemend.exceptions import ModelFileError, ParameterError
 from treemend.mender.columns import column_moments, column_widths
 
 __all__ = ["Layout", "resolve_layout"]
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 _EXPECTED = (
     "layout must be 'auto', 'sequence', 'correlated', a grid shape such as (16, 16) or (16, 16, 3), or groups of "
@@ -34,21 +33,11 @@ _LEAST_GAIN = 0.1
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Order of the columns, and what bounds a run.
+    """Order of the columns, and what bounds a run."""
 
-    Attributes
-    ----------
-    order : ndarray of int of shape (n_features,)
-        The column at each position.
-    grid : tuple of int or None
-        Height, width and channels; positions go row by row, channels last.
-    groups : ndarray of int of shape (n_features,) or None
-        Number of the group at each position; a run ends where the group changes.
-    """
-
-    order: Integers
-    grid: tuple[int, int, int] | None = None
-    groups: Integers | None = None
+    order: Integers  # the column at each position
+    grid: tuple[int, int, int] | None = None  # height, width, channels; positions go row by row, channels last
+    groups: Integers | None = None  # number of the group at each position; a run ends where it changes
 
     @property
     def n_features(self) -> int:

@@ -21,25 +21,11 @@ __all__ = ["MenderModel"]
 
 @dataclass(frozen=True, eq=False)
 class MenderModel:
-    """All that is kept of the reference; none of its rows.
-
-    Attributes
-    ----------
-    layout : Layout
-        How the columns lie.
-    detector : Detector
-        Density, evidence and calibration of the cells: the columns, or the blocks of wide rows.
-    wide : WideRows or None
-        For rows of more than `wide.MOST_COLUMNS` columns.
-    filling : FillCalibration
-        How far off filled values are.
-    drift : DriftReference
-        Quantiles of the columns.
-    """
+    """All that is kept of the reference; none of its rows."""
 
     layout: Layout
-    detector: Detector
-    wide: WideRows | None
+    detector: Detector  # of the cells: the columns, or the blocks of wide rows
+    wide: WideRows | None  # for rows of more than `wide.MOST_COLUMNS` columns
     filling: FillCalibration
     drift: DriftReference
 

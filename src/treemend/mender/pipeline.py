@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from treemend.arrays import Booleans, Floats, Integers
 from treemend.mender.columns import Columns
 from treemend.mender.detector import shift_amounts, weigh_and_find
 from treemend.mender.drift import DriftTest, learn_drift_reference
@@ -28,37 +29,20 @@ from treemend.mender.model import MenderModel
 from treemend.mender.wide import MOST_COLUMNS, lay_blocks, learn_wide
 from treemend.progress import advance, step
 
-Floats = NDArray[np.float64]
 # Rows are processed in chunks of about this many cells, which bounds memory and changes no result.
 _CELLS_IN_A_CHUNK = 2**18
 
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """What is known of n rows before a rate is asked for; cells in the order of the columns.
+    """What is known of n rows before a rate is asked for; cells (n, d) in the order of the columns."""
 
-    Attributes
-    ----------
-    statistic : ndarray of shape (n,)
-        Evidence of corruption that can be repaired; higher is odder.
-    raw : ndarray of shape (n,)
-        Evidence of corruption, also of rows that no set of their cells explains.
-    sparse : ndarray of bool of shape (n,)
-        Complete rows that lie where hardly any reference row does.
-    p_values : ndarray of shape (n,)
-        Of the statistic.
-    kinds : ndarray of int8 of shape (n, d)
-        Of rows that were examined, the kind of corruption of each cell, -1 where there is none.
-    cell_evidence : ndarray of shape (n, d)
-        Log odds that a cell is wrong given the rest of its row; 0 in rows that were not examined.
-    """
-
-    statistic: Floats
-    raw: Floats
-    sparse: NDArray[np.bool_]
-    p_values: Floats
-    kinds: NDArray[np.int8]
-    cell_evidence: Floats
+    statistic: Floats  # evidence of corruption that can be repaired; higher is odder
+    raw: Floats  # evidence of corruption, also of rows that no set of their cells explains
+    sparse: Booleans  # complete rows that lie where hardly any reference row does
+    p_values: Floats  # of the statistic
+    kinds: NDArray[np.int8]  # (n, d), of rows that were examined: the kind of corruption, -1 where there is none
+    cell_evidence: Floats  # (n, d), log odds that a cell is wrong given the rest of its row; 0 where not examined
 
 
 def fit_model(
@@ -66,7 +50,7 @@ def fit_model(
     layout: Layout,
     *,
     learnable: Floats | None = None,
-    trusted: NDArray[np.bool_] | None = None,
+    trusted: Booleans | None = None,
     seed: int = 0,
     n_jobs: int | None = None,
 ) -> tuple[MenderModel, CrossFit]:
@@ -134,7 +118,7 @@ def mend_rows(
     model: MenderModel,
     values: Floats,
     kinds: NDArray[np.int8],
-    unusual: NDArray[np.bool_],
+    unusual: Booleans,
     *,
     imputation: Imputation = "mean",
     leave_if_drifted: bool = True,
@@ -177,7 +161,7 @@ def mend_rows(
     return kinds, filled, drift.notes(names)
 
 
-def _chunks(rows: NDArray[np.int64], n_features: int) -> Iterator[NDArray[np.int64]]:
+def _chunks(rows: Integers, n_features: int) -> Iterator[Integers]:
     """Cut row numbers into chunks of a bounded number of cells."""
     size = max(1, _CELLS_IN_A_CHUNK // n_features)
     for begin in range(0, len(rows), size):
