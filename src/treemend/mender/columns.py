@@ -39,20 +39,10 @@ class Columns:
     whole: Booleans  # whether all values are whole numbers
 
     def to_rows(self, values: Floats) -> tuple[Floats, Floats]:
-        """Return coordinates in layout order, and the log slope of the units they came from.
+        """Return the coordinates of values (n, d) in layout order, NaN where missing, and the log slope of their units.
 
-        Parameters
-        ----------
-        values : (n, d)
-            User's units and column order; NaN where missing.
-
-        Returns
-        -------
-        rows : (n, d)
-            Coordinates, NaN where missing.
-        log_slope : (n, d)
-            Log of d(scaled value) / d(coordinate), which is the log density, in coordinates, of a uniform law over the
-            column's range; 0 where missing.
+        The latter is the log of d(scaled value) / d(coordinate), which is the log density, in coordinates, of a uniform
+        law over the column's range; 0 where missing.
         """
         with np.errstate(over="ignore"):
             away = ((np.take(values, self.order, axis=1) - self.offset) / self.width - self.centre) / self.scale
@@ -62,21 +52,16 @@ class Columns:
         return self.scale * np.arcsinh(away), log_slope
 
     def to_values(self, rows: Floats, *, feasible: bool = False) -> Floats:
-        """Return values in the user's units and column order, within the bounds of their columns.
+        """Return the values (..., d) of coordinates, within the bounds of their columns.
 
-        Parameters
-        ----------
-        rows : (n, d)
-            Coordinates in layout order.
-        feasible : bool
-            Whether columns of whole numbers get whole numbers.
+        Columns of whole numbers get whole numbers if the values must be ``feasible``.
         """
         away = self.scale * np.sinh(np.clip(rows / self.scale, -20.0, 20.0))
         found = np.clip(self.offset + self.width * (self.centre + away), self.low, self.high)
         if feasible:
             found = np.where(self.whole, np.round(found), found)
         values: Floats = np.empty_like(found)
-        values[:, self.order] = found
+        values[..., self.order] = found
         return values
 
     def part(self, some: Booleans | Integers) -> "Columns":
@@ -90,21 +75,10 @@ class Columns:
 
 
 def learn_columns(values: Floats, order: Integers, widths: Floats | None = None) -> Columns:
-    """Learn the scaling and the warp of each column.
+    """Learn the scaling and the warp of each column from values (n, d), and lay the columns in this order.
 
-    Parameters
-    ----------
-    values : (n, d)
-        Learning rows in the user's units and column order; NaN where missing.
-    order : (d,) int
-        Column number of each place of the layout.
-    widths : (d,), optional
-        Ranges for columns that are constant in the learning rows: those of all rows where these are a part (a fold).
-        A column that is constant there too gets width 1.
-
-    Returns
-    -------
-    Columns
+    ``widths`` (d,) are ranges for columns that are constant in the values: those of all rows where these are a part (a
+    fold). A column that is constant there too gets width 1.
     """
     values = np.take(values, order, axis=1)
     known = ~np.isnan(values)

@@ -58,26 +58,13 @@ def fill(
     n_draws: int = 0,
     seed: int = 0,
 ) -> Filled:
-    """Fill what is missing or to be replaced, given the other cells of each row.
+    """Fill what is missing or to be replaced in values (n, d), given the other cells of each row.
 
-    Parameters
-    ----------
-    density : Density or LowRankDensity
-        In the coordinates of ``columns``.
-    columns : Columns
-    values : (n, d)
-        User's units and column order; NaN where missing.
-    gaps : (n, d) bool, optional
-        Cells to be replaced, beside the missing ones. What stands there is not used.
-    softened : Density, optional
-        `soften` of the density, for rows whose gaps are a stretch rather than scattered cells.
-    spread : Spread, optional
-        Calibration of the standard deviations and of the draws.
-    imputation : {"mean", "mode", "draw"}
-        Conditional mean of the mixture, in coordinates; conditional mean of the likeliest component, which is feasible
-        where a mean between two clusters is not; one draw.
-    n_draws, seed : int
-        How many draws; they depend on the seed and the row alone.
+    What stands in ``gaps``, the cells to be replaced beside the missing ones, is not used. Rows whose gaps are a
+    stretch rather than scattered cells are filled by ``softened``, which is `soften` of the density; ``spread``
+    calibrates the standard deviations and the draws, which depend on the seed and the row alone. The imputation is the
+    conditional mean of the mixture, in coordinates ("mean"), that of the likeliest component, which is feasible where a
+    mean between two clusters is not ("mode"), or one draw.
     """
     missing: Booleans = np.isnan(values)
     gaps = missing if gaps is None else np.asarray(gaps | missing)
@@ -98,9 +85,7 @@ def fill(
     deviation[:, columns.order] = one * columns.slope(law.mean) * np.sqrt(law.variance)
     if spread is not None:
         deviation = np.where(np.all(gaps, axis=1, keepdims=True), spread.empty, deviation)
-    draws = np.empty((n_draws, *values.shape))
-    for draw, found in zip(draws, drawn, strict=False):
-        draw[:] = put_back(found, feasible=True)
+    draws = put_back(drawn[:n_draws], feasible=True)
     return Filled(put_back(chosen, feasible=imputation != "mean"), deviation, draws)
 
 
@@ -144,16 +129,7 @@ def soften(density: Density, share: float) -> Density:
 
 
 def conditional(density: AnyDensity, rows: Floats, n_draws: int = 0, seed: int = 0) -> Conditional:
-    """Return the law of the missing cells of each row.
-
-    Parameters
-    ----------
-    density : Density or LowRankDensity
-    rows : (n, d)
-        Coordinates in layout order; NaN in the gaps.
-    n_draws, seed : int
-        How many draws; they depend on the seed and the row alone.
-    """
+    """Return the law of the missing cells of each row; draws depend on the seed and the row alone."""
     n, d = rows.shape
     mean, variance, mode, draws = np.zeros((n, d)), np.zeros((n, d)), np.zeros((n, d)), np.zeros((n_draws, n, d))
     if isinstance(density, LowRankDensity):

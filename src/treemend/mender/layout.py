@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from math import prod
 from typing import Any
 
@@ -62,17 +63,7 @@ class Layout:
 
 
 def resolve_layout(layout: object, values: Floats, names: Sequence[str] | None = None) -> Layout:
-    """Turn the parameter ``layout`` into a `Layout`.
-
-    Parameters
-    ----------
-    layout : "auto", "sequence", "correlated", tuple of int, or groups
-        See `treemend.Mender`.
-    values : ndarray of shape (n_samples, n_features)
-        Reference rows, for "auto" and "correlated"; NaN where missing.
-    names : sequence of str, optional
-        Names of the columns, for groups given by name.
-    """
+    """Turn the parameter ``layout`` of `treemend.Mender` into a `Layout`, given the reference and its column names."""
     n_features = values.shape[1]
     if isinstance(layout, str) and layout == "sequence":
         return Layout(np.arange(n_features))
@@ -86,9 +77,7 @@ def resolve_layout(layout: object, values: Floats, names: Sequence[str] | None =
         return Layout(np.arange(n_features), grid=shape)
     groups = list(layout.values()) if isinstance(layout, dict) else layout
     if isinstance(groups, list | tuple) and groups and all(isinstance(group, list | tuple) for group in groups):
-        numbered = _numbered(groups, n_features, names)
-        sizes = [len(group) for group in numbered]
-        return Layout(np.concatenate(numbered).astype(np.int64), groups=np.repeat(np.arange(len(sizes)), sizes))
+        return _grouped(groups, n_features, names)
     raise ParameterError(f"{_EXPECTED}; got {layout!r}.")
 
 
@@ -151,27 +140,23 @@ def _strength(values: Floats) -> Floats:
     return np.asarray(np.minimum(np.abs(away.T @ away) / len(values), 1.0))
 
 
-def _numbered(groups: Sequence[Sequence[object]], n_features: int, names: Sequence[str] | None) -> list[list[int]]:
-    """Turn names into numbers, and check that every column is in exactly one group."""
+def _grouped(groups: Sequence[Sequence[object]], n_features: int, names: Sequence[str] | None) -> Layout:
+    """Return the layout of groups by name or number; every column must be in exactly one."""
     place = {name: position for position, name in enumerate(names or ())}
-    numbered = []
-    for group in groups:
-        members = []
-        for column in group:
-            number = place.get(column) if isinstance(column, str) else column
-            if not isinstance(number, int | np.integer) or not 0 <= number < n_features:
-                raise ParameterError(
-                    f"layout names column {column!r}, which the reference does not have. Its columns are "
-                    f"{'named ' + ', '.join(map(repr, list(place)[:8])) if place else f'0 to {n_features - 1}'}."
-                )
-            members.append(int(number))
-        numbered.append(members)
-    seen = [column for group in numbered for column in group]
-    if sorted(seen) != list(range(n_features)) or not all(numbered):
-        twice = sorted({column for column in seen if seen.count(column) > 1})
-        absent = sorted(set(range(n_features)) - set(seen))
+    order: list[int] = []
+    for column in chain.from_iterable(groups):
+        number = place.get(column) if isinstance(column, str) else column
+        if not isinstance(number, int | np.integer) or not 0 <= number < n_features:
+            known = f"named {', '.join(map(repr, list(place)[:8]))}" if place else f"0 to {n_features - 1}"
+            raise ParameterError(
+                f"layout names column {column!r}, which the reference does not have. Its columns are {known}."
+            )
+        order.append(int(number))
+    if sorted(order) != list(range(n_features)) or not all(groups):
+        twice = sorted({column for column in order if order.count(column) > 1})
+        absent = sorted(set(range(n_features)) - set(order))
         raise ParameterError(
             f"layout must hold every column in exactly one group and no empty group; columns in no group: "
             f"{absent[:8]}, in more than one: {twice[:8]}."
         )
-    return numbered
+    return Layout(np.array(order), groups=np.repeat(np.arange(len(groups)), [len(group) for group in groups]))
