@@ -81,21 +81,14 @@ def learn_tails(evidence: Floats) -> Tails:
 
 @dataclass(frozen=True)
 class Calibration:
-    """What the reference rows' own statistics say; both arrays ascending.
+    """What the reference rows' own statistics say; all arrays ascending.
 
-    Attributes
-    ----------
-    statistics : (n,)
-        As they count for repairs: a row that would be left alone whatever the threshold has the smallest of all.
-    raw : (n,)
-        As they are.
-    log_density : (m,)
-        Of the complete reference rows, by folds that have not seen them.
+    A row that would be left alone whatever the threshold counts as the most ordinary one for repairs.
     """
 
-    statistics: Floats
-    raw: Floats
-    log_density: Floats
+    statistics: Floats  # as they count for repairs
+    raw: Floats  # as they are
+    log_density: Floats  # of the complete reference rows, by folds that have not seen them
 
     @property
     def n_rows(self) -> int:
@@ -117,13 +110,7 @@ class Calibration:
         """Return conformal p-values; equal statistics count as larger, so that ties are conservative.
 
         Beyond the largest reference statistic, where all conformal p-values are 1 / (N + 1), a Pareto tail tells rows
-        apart: p-values below that are extrapolated.
-
-        Parameters
-        ----------
-        statistic : (n,)
-        own : bool
-            Whether the rows are the reference rows themselves: then each is compared with the others.
+        apart: p-values below that are extrapolated. Reference rows of their ``own`` are each compared with the others.
         """
         n = len(self.statistics)
         at_least = n - np.searchsorted(self.statistics, statistic, side="left")
@@ -202,16 +189,7 @@ def rest_scores(form: Floats, kept: Integers, tail: float) -> Floats:
 
 
 def is_unusual(rarity: Rarity, answers: Answers, tail: float) -> Booleans:
-    """Tell which declared rows are left alone.
-
-    Parameters
-    ----------
-    rarity : Rarity
-    answers : Answers
-        The sets found in n rows.
-    tail : float
-        Of the density.
-    """
+    """Tell which declared rows are left alone, by the sets found in them and the tail of the density."""
     out = answers.labels >= 0
     level = np.where(out.mean(axis=1) > MOST_COVERED, TYPICAL, max(ORDINARY, 1 / (len(rarity.rest_scores) + 1)))
     odd = rarity.p_values(rest_scores(answers.rest, (~out).sum(axis=1), tail)) < level

@@ -35,14 +35,9 @@ class Moments:
     pooled: Floats
 
     def shrunk(self, shrinkage: float, prior_rows: float) -> Floats:
-        """Return covariances shrunk towards the pooled one, and that towards its diagonal.
+        """Return covariances shrunk towards the pooled one, and that towards its diagonal by a share.
 
-        Parameters
-        ----------
-        shrinkage : float
-            Share of the diagonal.
-        prior_rows : float
-            How many rows of a component the pooled covariance counts for, relative to the number of columns.
+        The pooled one counts for ``prior_rows`` rows of a component, relative to the number of columns.
         """
         d = len(self.pooled)
         prior = prior_rows * d

@@ -34,37 +34,16 @@ SHRINKAGE = 2.0
 
 @dataclass(frozen=True)
 class RepeatedValues:
-    """What the reference says of repeated values; d cells in layout order, K components.
+    """What the reference says of repeated values; d cells in layout order, K components."""
 
-    Attributes
-    ----------
-    value : (d, values)
-        Frequent values of each cell, in the user's units; infinite where there are fewer.
-    share : (d, values, K)
-        Share of each component's rows that have that value.
-    tie : (d,)
-        Share of rows in which a cell equals the cell before it at a value that is not frequent.
-    tolerance : float
-        Differences up to this share of the larger value count as none.
-    """
-
-    value: Floats
-    share: Floats
-    tie: Floats
-    tolerance: float
+    value: Floats  # (d, values), frequent values of each cell, in the user's units; infinite where there are fewer
+    share: Floats  # (d, values, K), the share of each component's rows that have that value
+    tie: Floats  # (d,), the share of rows in which a cell equals the cell before it at a value that is not frequent
+    tolerance: float  # differences up to this share of the larger value count as none
 
 
 def learn_repeated_values(laid: Floats, component: Integers, n_components: int) -> RepeatedValues:
-    """Count repeated values.
-
-    Parameters
-    ----------
-    laid : (n, d)
-        Clean rows in the user's units and layout order; NaN where missing.
-    component : (n,) int
-        The likeliest component of each row.
-    n_components : int
-    """
+    """Count repeated values of clean rows, in the user's units and layout order, by their likeliest components."""
     n, d = laid.shape
     tolerance = 1e-9
     value, share = np.full((d, MOST_VALUES), np.inf), np.zeros((d, MOST_VALUES, n_components))
@@ -100,24 +79,13 @@ def stuck_evidence(
 ) -> tuple[Floats, Booleans]:
     """Return the evidence (n,) that a region of equal values does not belong there, and its surprising cells (n, d).
 
-    Parameters
-    ----------
-    scan : Scan
-        Of the observed cells.
-    repeated : RepeatedValues
-        Of all cells.
-    place : (number observed,) int
-        Which cells ``laid`` and ``rows`` have.
-    laid, rows : (n, number observed)
-        Values in the user's units and coordinates, in layout order.
-    n_jobs : int, optional
-        Threads.
+    The scan is that of the observed cells, at ``place`` of all; ``laid`` (in the user's units) and ``rows`` (in
+    coordinates) are their values in layout order.
     """
     n, d = rows.shape
     evidence, mask = np.zeros(n), np.zeros((n, d), bool)
     equal = _equal_neighbours(laid, scan.cells.earlier, repeated.tolerance)
     some = np.flatnonzero(equal.sum(axis=(0, 2)) >= fewest_equal(scan) - 1)
-
     if not len(some):
         return evidence, mask
     table = _log_shares(repeated, scan.components, place)

@@ -24,19 +24,11 @@ N_BLOCKS = 256
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """Which columns make which block.
+    """Which columns make which block; arrays in the order of the columns."""
 
-    Attributes
-    ----------
-    block : ndarray of int of shape (n_features,)
-        Number of each column's block, in the order of the columns.
-    offset, width : ndarray of shape (n_features,)
-        Smallest value and range of each column.
-    """
-
-    block: NDArray[np.int64]
-    offset: Floats
-    width: Floats
+    block: NDArray[np.int64]  # number of each column's block
+    offset: Floats  # smallest value of each column
+    width: Floats  # and range
 
     def reduce(self, values: Floats) -> Floats:
         """Return the mean of each block, over the values that are there."""

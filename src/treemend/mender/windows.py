@@ -23,8 +23,6 @@ STEPS_OF_A_GRID = 8
 NARROWEST_GRID = 4
 # A stretch that covers more of a row than this would better be called the clean part.
 WIDEST = 0.6
-
-
 # The prior of sets: Beta laws of the probabilities that a run starts, and that it goes on.
 START, CALM, STAY, LEAVE = 0.5, 5.0, 0.5, 1.0
 IMPOSSIBLE = -1e9
@@ -32,32 +30,20 @@ IMPOSSIBLE = -1e9
 
 @dataclass(frozen=True)
 class Cells:
-    """How the observed cells of a row lie; d of them.
+    """How the d observed cells of a row lie; a sequence is a grid of one line.
 
-    Attributes
-    ----------
-    joined : (d,) bool
-        Whether a cell continues the run of the cell before it: not the first one, and not across a group's border.
-        Missing cells do not interrupt a run.
-    earlier, later : (3, d) int
-        Neighbours of each cell before and after it: along the sequence or line, the column, the channels of a pixel; -1
-        where there is none.
-    line, column : (d,) int
-        Place of each cell on its grid; a sequence has one line.
-    height, width : int
-        Of the grid; 1 and the number of cells for a sequence.
-    edges : (number of edges,) int
-        Places where coarse runs begin and end.
+    A cell continues the run of the cell before it unless it is the first one, or across a group's border; missing cells
+    do not interrupt a run. The three directions of neighbours are the line, the column and the channels of a pixel.
     """
 
-    joined: Booleans
-    earlier: Integers
-    later: Integers
-    line: Integers
+    joined: Booleans  # (d,), whether a cell continues the run of the cell before it
+    earlier: Integers  # (3, d), the neighbours of each cell before it, -1 where there is none
+    later: Integers  # (3, d), and after it
+    line: Integers  # (d,), the place of each cell on the grid
     column: Integers
     height: int
     width: int
-    edges: Integers
+    edges: Integers  # places where coarse runs begin and end
 
 
 @dataclass(frozen=True)
@@ -89,14 +75,7 @@ class Windows:
 
 
 def lay_cells(layout: Layout, observed: Booleans | None = None) -> Cells:
-    """Describe how cells lie.
-
-    Parameters
-    ----------
-    layout : Layout
-    observed : (d,) bool, optional
-        Which places of the layout are there; all by default.
-    """
+    """Describe how the cells of a layout lie, or those of them that are observed (d,)."""
     place = np.arange(len(layout.order)) if observed is None else np.flatnonzero(observed)
     n = len(place)
     joined = np.arange(n) > 0
@@ -188,15 +167,10 @@ def _squares(cells: Cells) -> list[Chain]:
 
 
 def run_prior(d: int, price: float = 0.0) -> Floats:
-    """Return the log prior odds (d + 2, d + 2) of n cells in R runs against none.
+    """Return the log prior odds (d + 2, d + 2) of n of d cells in R runs against none.
 
-    Parameters
-    ----------
-    d : int
-        Cells of a row.
-    price : float
-        What the first run costs beyond the chain: the misfit of the density, measured on clean rows. The R-th run costs
-        a R-th of it, since a row that has one bad run may have others.
+    The first run costs ``price`` beyond the chain: the misfit of the density, measured on clean rows. The R-th run
+    costs a R-th of it, since a row that has one bad run may have others.
 
     Examples
     --------
