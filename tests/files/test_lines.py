@@ -66,15 +66,12 @@ def test_first_and_single_records():
     lines = lines_of(b'\n1,a\n\n2,"b\nc"\n3,d', ("x", "y"))
     assert lines.places == ["file, line 2", "file, line 4", "file, line 6"]
     assert [lines.span(row) for row in range(3)] == [(1, 6), (6, 14), (14, 17)]
-    assert lines.table().select([1]).to_pydict() == {"y": ["a", "b\nc", "d"]}
-    assert lines.floats((0,)).tolist() == [[1], [2], [3]]
-    assert lines.floats((1,)) is None
+    assert lines.table().to_pydict() == {"x": ["1", "2", "3"], "y": ["a", "b\nc", "d"]}
 
 
 def test_a_record_that_lacks_a_cell_is_named():
     lines = lines_of(b"1,2\n3\n", ("x", "y"))
     assert lines.raw_cells(0) == ([b"1", b"2"], b"\n")
-    assert lines.floats((0,)) is None
     with pytest.raises(InputError, match="file, line 2: 1 cells, where 2"):
         lines.table()
 
@@ -93,7 +90,6 @@ def test_what_pyarrow_refuses_is_cut_in_python(too_few, monkeypatch):
     monkeypatch.setattr(pa.csv, "read_csv", refuse)
     assert lines.table().equals(expected)
     assert lines.table(as_text=True).select([1]).to_pydict() == {"y": ["a", 'b "c"\nd', "\ufffd"]}
-    assert lines.floats((0,)) is None
 
 
 def test_cells():

@@ -122,9 +122,6 @@ class CsvFile:
         return lines, data[end:]
 
     def _values(self, lines: Lines, columns: tuple[int, ...]) -> NDArray[np.float64]:
-        plain = lines.floats(columns)
-        if plain is not None:
-            return plain
         texts = self._without_units(lines.table(as_text=True)).select(list(columns))
         values = np.empty((len(lines), len(columns)))
         wrong: list[tuple[int, int]] = []

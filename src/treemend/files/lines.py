@@ -113,50 +113,34 @@ class Lines:
             raise InputError(f"{problem}. {first}, or give --delimiter if cells are cut elsewhere.")
         return cells, record[len(content) :]
 
-    @cached_property
-    def _records(self) -> bytes:
-        """The data without lines that hold only delimiters, which pyarrow takes for rows."""
-        first = self.delimiter.encode()
-        if not (self.data.startswith(first) or b"\n" + first in self.data or b"\r" + first in self.data):
-            return self.data
-        records = (self.data[slice(*self.span(row))] for row in range(len(self)))
-        return b"\n".join(_without_end(record, self.delimiter) for record in records)
-
-    def floats(self, columns: tuple[int, ...]) -> NDArray[np.float64] | None:
-        """Return columns of numbers without thousands separators; None if there is anything else in them."""
-        words = {form for word in self.numbers.missing for form in (word, word.upper(), word.title())}
-        table = None if self.numbers.thousands else self._parse(columns, pa.float64(), sorted(words))
-        return None if table is None else np.stack([column.to_numpy() for column in table.columns], axis=1)
-
     def table(self, *, as_text: bool = False) -> Any:
         """Return all columns as texts without quotes.
 
         A column with bytes that are not UTF-8 is one of bytes, or, with ``as_text``, loses those.
         """
-        parsed = self._parse(tuple(range(len(self.names))), pa.binary(), [])
-        if parsed is None:
+        found = self._parsed()
+        if found is None:
             rows = [[unquoted(cell) for cell in self.raw_cells(row)[0]] for row in range(len(self))]
             found = [pa.array(column, pa.binary()) for column in zip(*rows, strict=True)]
-        else:
-            found = [column.combine_chunks() for column in parsed.columns]
         return pa.Table.from_arrays([_as_text(column, always=as_text) for column in found], list(self.names))
 
-    def _parse(self, columns: tuple[int, ...], kind: Any, missing: list[str]) -> Any:
-        """Cut the records with pyarrow; None if it refuses them, or finds more or fewer."""
+    def _parsed(self) -> list[Any] | None:
+        """Return the columns as pyarrow cuts the records; None if it refuses them, or finds more or fewer.
+
+        It takes lines that hold only delimiters for rows.
+        """
         numbers = [str(column) for column in range(len(self.names))]
-        wanted = [numbers[column] for column in columns]
-        if not wanted or not len(self):
-            return pa.table({name: pa.array([], kind) for name in wanted})
-        parsing = pa.csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=b'"' in self._records)
+        if not len(self):
+            return [pa.array([], pa.binary())] * len(numbers)
+        reading = pa.csv.ReadOptions(column_names=numbers, use_threads=False, block_size=len(self.data) + 1)
+        parsing = pa.csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=b'"' in self.data)
         parsing.ignore_empty_lines = len(numbers) > 1
-        converting = pa.csv.ConvertOptions(include_columns=wanted, column_types=dict.fromkeys(wanted, kind))
-        converting.decimal_point, converting.null_values = self.numbers.decimal, missing
-        reading = pa.csv.ReadOptions(column_names=numbers, use_threads=False, block_size=len(self._records) + 1)
+        converting = pa.csv.ConvertOptions(column_types=dict.fromkeys(numbers, pa.binary()))
         try:
-            table = pa.csv.read_csv(pa.BufferReader(self._records), reading, parsing, converting)
+            table = pa.csv.read_csv(pa.BufferReader(self.data), reading, parsing, converting)
         except pa.ArrowInvalid:
             return None
-        return table if len(table) == len(self) else None
+        return [column.combine_chunks() for column in table.columns] if len(table) == len(self) else None
 
 
 def _as_text(column: Any, *, always: bool) -> Any:
