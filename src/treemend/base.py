@@ -13,21 +13,22 @@ import treemend
 from treemend import tables
 from treemend.exceptions import ColumnsError
 from treemend.model_file import Document, write_model
+from treemend.params import check_count, check_names
 from treemend.result import Result
 
 
 class BaseMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstimator):
     """An estimator that mends rows.
 
-    A subclass has the threshold ``offset_``, the parameter ``passthrough`` and the type of its fitted model, a frozen
-    dataclass, as ``model_type``. ``_learn`` sets ``_model`` and returns what it takes to judge the reference rows
-    themselves, which ``_mend`` takes for them; ``_powerless_at`` returns the number of reference rows and the
-    false-alarm rate if these are too few for it, else None.
+    A subclass has the threshold ``offset_``, the parameters ``passthrough`` and ``n_jobs``, and the type of its fitted
+    model, a frozen dataclass, as ``model_type``. ``_learn`` sets ``_model`` and returns what it takes to judge the
+    reference rows themselves, which ``_mend`` takes for them; ``_powerless_at`` returns the number of reference rows
+    and the false-alarm rate if these are too few for it, else None.
     """
 
     offset_: Any
     passthrough: Any
-    _check_params: Any
+    n_jobs: Any
     _learn: Any
     _mend: Any
     _scores: Any
@@ -162,6 +163,11 @@ class BaseMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         tags.input_tags.allow_nan = self._nan_in_reference
         tags.transformer_tags.preserves_dtype = list(self._preserved_dtypes)
         return tags
+
+    def _check_params(self) -> None:
+        check_names("passthrough", self.passthrough)
+        if self.n_jobs != -1:
+            check_count("n_jobs", self.n_jobs, least=1, also=(None, -1))
 
     def _declared(self, rows: NDArray[np.float64]) -> NDArray[np.bool_]:
         return np.asarray(self._scores(rows) < self.offset_)

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Result", "adjusted_p_values"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Result:

@@ -142,16 +142,15 @@ def fit(collection: Any, *, n_rows: int = 100_000, **parameters: Any) -> Mender:
     """
     mender = Mender(**parameters)
     parts = np.ravel(np.array(_in_rows(collection).to_delayed(), dtype=object)).tolist()
-    lengths = dask.compute(*(dask.delayed(len)(part) for part in parts))
-    if sum(lengths) == 0:
+    ends = np.cumsum(dask.compute(*(dask.delayed(len)(part) for part in parts)))
+    if ends[-1] == 0:
         raise InputError("The reference has no rows. Give a collection with rows.")
     seed = parameters.get("random_state", 0)
-    chosen = sample_rows(sum(lengths), n_rows, seed if isinstance(seed, int) else 0)
-    firsts = np.concatenate(([0], np.cumsum(lengths)))
-    bounds = np.searchsorted(chosen, firsts)
-    places = [chosen[bounds[number] : bounds[number + 1]] - firsts[number] for number in range(len(parts))]
-    filled = [number for number, length in enumerate(lengths) if length]
-    taken = [dask.delayed(take_rows)(parts[one], places[one], mender.passthrough, one) for one in filled]
+    chosen = sample_rows(ends[-1], n_rows, seed if isinstance(seed, int) else 0)
+    firsts = np.append(0, ends[:-1])
+    places = np.split(chosen, np.searchsorted(chosen, firsts[1:]))
+    numbers = np.flatnonzero(ends > firsts).tolist()
+    taken = [dask.delayed(take_rows)(parts[k], places[k] - firsts[k], mender.passthrough, k) for k in numbers]
     pieces = dask.compute(*taken)
     if isinstance(pieces[0], np.ndarray):
         return mender.fit(np.concatenate(pieces))

@@ -18,13 +18,11 @@ from treemend.mender.layout import resolve_layout
 from treemend.mender.learning import CrossFit
 from treemend.mender.model import MenderModel
 from treemend.mender.pipeline import Judged, fit_model, judge_rows, mend_rows
-from treemend.params import check_choice, check_count, check_flag, check_names, check_share
+from treemend.params import check_choice, check_count, check_flag, check_share
 from treemend.progress import silenced
 from treemend.report.findings import Findings, Rule
 from treemend.result import Result, adjusted_p_values
 from treemend.threads import one_library_thread
-
-__all__ = ["IMPUTATIONS", "Mender"]
 
 IMPUTATIONS = ("mean", "mode", "draw")
 FEWEST_ROWS = 5
@@ -297,14 +295,12 @@ class Mender(BaseMender):
         )
 
     def _check_params(self) -> None:
+        super()._check_params()
         check_share("false_alarm_rate", self.false_alarm_rate, zero=True)
-        check_names("passthrough", self.passthrough)
         check_flag("contaminated", self.contaminated)
         check_choice("imputation", self.imputation, IMPUTATIONS)
         if self.progress is not None:
             check_flag("progress", self.progress)
-        if self.n_jobs != -1:
-            check_count("n_jobs", self.n_jobs, least=1, also=(None,))
 
     def _rate(self, given: float | None) -> float:
         rate = self.false_alarm_rate if given is None else given

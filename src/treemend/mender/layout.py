@@ -13,9 +13,6 @@ from treemend.arrays import Floats, Integers
 from treemend.exceptions import ModelFileError, ParameterError
 from treemend.mender.columns import column_moments, column_widths
 
-__all__ = ["Layout", "resolve_layout"]
-
-
 _EXPECTED = (
     "layout must be 'auto', 'sequence', 'correlated', a grid shape such as (16, 16) or (16, 16, 3), or groups of "
     "columns such as [[0, 1, 2], [3, 4]] or {'left': ['a', 'b'], 'right': ['c']}"

@@ -16,8 +16,6 @@ from treemend.mender.spread import GRID
 from treemend.mender.wide import WideRows
 from treemend.model_file import check_shapes
 
-__all__ = ["MenderModel"]
-
 
 @dataclass(frozen=True, eq=False)
 class MenderModel:

@@ -10,7 +10,6 @@ from sklearn.utils.validation import check_is_fitted
 from treemend import tables
 from treemend.base import BaseMender
 from treemend.exceptions import InputError
-from treemend.params import check_count, check_names
 from treemend.report.findings import Findings, Rule
 from treemend.result import Result
 from treemend.tcs.model import TCSModel, TCSParams
@@ -168,10 +167,8 @@ class TCS(BaseMender):
         return TCSParams(**given)
 
     def _check_params(self) -> None:
+        super()._check_params()
         self._params().validate()
-        check_names("passthrough", self.passthrough)
-        if self.n_jobs != -1:
-            check_count("n_jobs", self.n_jobs, least=1, also=(None, -1))
 
     def _learn(self, table: tables.Table) -> I64:
         tables.check_finite(table.values, table.names, "reference", "fit on the complete rows only")
