@@ -15,8 +15,6 @@ from scipy.stats import binom, norm
 
 from treemend.mender.columns import column_quantiles
 
-__all__ = ["DriftReference", "DriftTest", "learn_drift_reference"]
-
 Floats = NDArray[np.float64]
 
 N_QUANTILES = 101
@@ -38,15 +36,7 @@ _NAMED = 5
 
 @dataclass(frozen=True, eq=False)
 class DriftReference:
-    """Quantiles of the reference's columns.
-
-    Attributes
-    ----------
-    quantiles : ndarray of shape (n_quantiles, n_features)
-        In the order of the columns; columns of zeros for columns without any value.
-    n_rows : int
-        Number of reference rows.
-    """
+    """Quantiles (n_quantiles, n_features) of the reference's columns, zeros where there is no value; number of rows."""
 
     quantiles: Floats
     n_rows: int
@@ -58,12 +48,7 @@ def learn_drift_reference(values: Floats) -> DriftReference:
 
 
 class DriftTest:
-    """Accumulates rows batch by batch, and tells whether the reference covers them.
-
-    Parameters
-    ----------
-    reference : DriftReference
-    """
+    """Accumulates rows batch by batch, and tells whether the reference covers them."""
 
     def __init__(self, reference: DriftReference) -> None:
         n_features = reference.quantiles.shape[1]
@@ -93,13 +78,7 @@ class DriftTest:
         self._n_rows += len(values)
 
     def notes(self, names: Sequence[str] | None = None) -> tuple[str, ...]:
-        """Return one sentence for each sign of drift; none if the reference covers the rows.
-
-        Parameters
-        ----------
-        names : sequence of str, optional
-            Names of the columns; their numbers by default.
-        """
+        """Return one sentence for each sign of drift, which names columns; none if the reference covers the rows."""
         if self._n_rows < FEWEST_ROWS:
             return ()
         named = names if names is not None else [f"column {column}" for column in range(len(self._count))]

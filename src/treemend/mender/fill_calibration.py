@@ -40,18 +40,9 @@ class FillCalibration:
 def calibrate_filling(
     values: Floats, fold: Integers, columns: Sequence[Columns], densities: Sequence[AnyDensity], seed: int
 ) -> FillCalibration:
-    """Fill gaps cut out of left-out rows, each by the density of its fold, and learn from the errors.
+    """Fill gaps cut out of reference rows (n, d) and learn from the errors.
 
-    Parameters
-    ----------
-    values : (n, d)
-        Reference rows in the user's units and column order; NaN where missing.
-    fold : (n,) int
-        Number of the fold that each row is left out of.
-    columns, densities : one a fold
-        Learnt from the rows of the other folds.
-    seed : int
-        Of the gaps.
+    Each row is filled by the columns and the density of the fold that it is left out of.
     """
     n, d = values.shape
     rng = np.random.default_rng(seed)

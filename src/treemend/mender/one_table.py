@@ -7,8 +7,6 @@ from treemend.result import Result
 from treemend.sampling import sample_rows
 from treemend.tables import count_rows, take_rows
 
-__all__ = ["MOST_REFERENCE_ROWS", "mend"]
-
 # Up to this many rows each is judged by a model that has not seen it; beyond, a sample of this size is the reference.
 MOST_REFERENCE_ROWS = 3_000
 

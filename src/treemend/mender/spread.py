@@ -36,24 +36,14 @@ EMPTY_RANGE = (0.85, 1.2)
 
 @dataclass(frozen=True)
 class Spread:
-    """Factors of the density's conditional deviation.
+    """Factors of the density's conditional deviation."""
 
-    Attributes
-    ----------
-    factor : (2, len(GRID))
-        For gaps in one stretch and scattered ones, by the log odds of a cell to be missing.
-    draw_factor : (2, len(GRID))
-        The same for draws, whose variance is that of the errors.
-    column : (d,)
-        Factor of each column, in layout order.
-    empty : (d,)
-        Spread of each column where nothing is observed, in the user's units and column order.
-    """
-
-    factor: Floats
-    draw_factor: Floats
-    column: Floats
-    empty: Floats
+    factor: (
+        Floats  # (2, len(GRID)), for one stretch and for scattered gaps, by the log odds of a cell to be missing
+    )
+    draw_factor: Floats  # the same for draws, whose variance is that of the errors
+    column: Floats  # (d,), factor of each column, in layout order
+    empty: Floats  # (d,), spread where nothing is observed, in the user's units and column order
 
     def factors(self, gaps: Booleans) -> tuple[Floats, Floats]:
         """Return the factors of deviations and of draws for rows with these gaps (n, d), in layout order."""
@@ -99,18 +89,11 @@ def cut_gaps(rng: np.random.Generator, n: int, d: int) -> Booleans:
 def learn_spread(
     reference: Floats, values: Floats, filled: Floats, spread: Floats, gaps: Booleans, order: Integers
 ) -> Spread:
-    """Learn the factors from gaps that were cut out of left-out rows and filled.
+    """Learn the factors from gaps (n, d) that were cut out of left-out rows and filled.
 
-    Parameters
-    ----------
-    reference : (N, d)
-        All reference rows, which say how columns spread where nothing is observed; NaN where missing.
-    values, filled, spread : (n, d)
-        The rows that gaps were cut out of (NaN where not known), what was filled in, and its uncalibrated deviation.
-    gaps : (n, d) bool
-        What was cut out.
-    order : (d,) int
-        Column number of each place of the layout; all arrays are in column order and the user's units.
+    ``values`` are those rows (NaN where not known), ``filled`` and ``spread`` what was filled in and its uncalibrated
+    deviation, all in column order and the user's units. All rows of the reference (N, d) say how columns spread where
+    nothing is observed.
     """
     judged = (gaps & ~np.isnan(values))[:, order]
     error = np.where(judged, np.abs(filled - values)[:, order], np.nan)
