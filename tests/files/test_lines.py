@@ -2,6 +2,7 @@
 
 import re
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -59,7 +60,7 @@ def test_lines_end_as_in_python(data):
 
 def lines_of(data, names, delimiter=","):
     starts, end = record_starts(data, delimiter, last=True, blank_is_record=len(names) == 1)
-    return Lines(data[:end], starts, "file", 1, names, delimiter, NumberFormat())
+    return Lines(data[:end], starts, 1, SimpleNamespace(label="file", names=names, delimiter=delimiter))
 
 
 def test_first_and_single_records():

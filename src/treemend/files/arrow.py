@@ -236,7 +236,7 @@ class NpyWriter:
         if batch.lines is not None:
             texts = batch.lines.table(as_text=True)
             for column in set(range(texts.num_columns)) - set(batch.columns):
-                numbers, wrong = batch.lines.numbers.numbers(texts.column(column).combine_chunks())
+                numbers, wrong = batch.lines.file.numbers.numbers(texts.column(column).combine_chunks())
                 if not wrong.any():
                     table = table.set_column(column, texts.column_names[column], pa.array(numbers))
         self.write_table(table, floats=True)

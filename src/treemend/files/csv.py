@@ -75,7 +75,6 @@ class CsvFile:
         self.names = tuple(name if name.strip() else f"Unnamed: {position}" for position, name in enumerate(names))
         self.preamble = head[: begin + int(starts[0]) + (len(first) if self.named else 0)]
         self._first_line = 1 + len(line_ends(self.preamble))
-        self.numbers, self.units = NumberFormat(), {}
         texts = self._split(head[len(self.preamble) :], self._first_line, ended=ended)[0].table(as_text=True)
         found = [common_unit(column.to_pylist()) for column in self._first_rows(texts).columns]
         self.units = {position: unit for position, unit in enumerate(found) if unit is not None}
@@ -118,8 +117,7 @@ class CsvFile:
         if not ended:
             end = int(starts[-1]) if len(starts) > 1 else 0
             starts = starts[:-1]
-        lines = Lines(data[:end], starts, self.label, first_line, self.names, self.delimiter, self.numbers, self.units)
-        return lines, data[end:]
+        return Lines(data[:end], starts, first_line, self), data[end:]
 
     def _values(self, lines: Lines, columns: tuple[int, ...]) -> NDArray[np.float64]:
         texts = self._without_units(lines.table(as_text=True)).select(list(columns))
@@ -215,8 +213,8 @@ class CsvWriter:
 
     def write(self, batch: Batch, filled: NDArray[np.float64], mask: NDArray[np.bool_]) -> None:
         """Write lines as they stood, but for the replaced cells."""
-        if batch.lines is not None and batch.lines.delimiter == self._delimiter:
-            self._put(batch.lines.names, self._repaired_lines(batch, batch.lines, filled, mask))
+        if batch.lines is not None and batch.lines.file.delimiter == self._delimiter:
+            self._put(batch.lines.file.names, self._repaired_lines(batch, batch.lines, filled, mask))
             return
         columns = self._cells(batch.table)
         for position, column in enumerate(batch.columns):
@@ -247,8 +245,8 @@ class CsvWriter:
         decimals = batch.decimals[batch.columns[position]]
         text = repr(float(value)) if decimals is None else f"{value:.{decimals}f}"
         if batch.lines is not None:
-            unit = batch.lines.units.get(batch.columns[position], ("", ""))
-            text = text.replace(".", batch.lines.numbers.decimal).join(unit)
+            unit = batch.lines.file.units.get(batch.columns[position], ("", ""))
+            text = text.replace(".", batch.lines.file.numbers.decimal).join(unit)
         return (f'"{text}"' if self._delimiter in text else text).encode()
 
     def _cells(self, table: Any) -> list[Any]:

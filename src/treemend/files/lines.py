@@ -6,10 +6,9 @@ another way, is cut in Python. Nothing is evaluated: a text such as ``=1+1`` is 
 """
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +17,9 @@ import pyarrow.csv
 from numpy.typing import NDArray
 
 from treemend.exceptions import InputError
-from treemend.files.formats import NumberFormat
+
+if TYPE_CHECKING:
+    from treemend.files.csv import CsvFile
 
 _NEWLINE, _RETURN, _QUOTE = b'\n\r"'
 
@@ -74,12 +75,8 @@ class Lines:
 
     data: bytes
     starts: NDArray[np.int64]  # where records begin in the data
-    label: str
     first_line: int  # the number of the line with which the data begin
-    names: tuple[str, ...]
-    delimiter: str
-    numbers: NumberFormat
-    units: Mapping[int, tuple[str, str]] = field(default_factory=dict)  # before and behind the numbers of columns
+    file: "CsvFile"
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -93,7 +90,7 @@ class Lines:
     def places(self) -> list[str]:
         """In which file and line each record begins."""
         lines = self.first_line + np.searchsorted(self.ends, self.starts)
-        return [f"{self.label}, line {line}" for line in lines.tolist()]
+        return [f"{self.file.label}, line {line}" for line in lines.tolist()]
 
     def span(self, row: int) -> tuple[int, int]:
         """Return where a record begins and where the next one does."""
@@ -103,13 +100,13 @@ class Lines:
     def raw_cells(self, row: int) -> tuple[list[bytes], bytes]:
         """Return the cells of a record with their quotes, and what follows: its line end and lines without cells."""
         record = self.data[slice(*self.span(row))]
-        content = _without_end(record, self.delimiter)
-        cells = raw_cells(content, self.delimiter.encode())
+        content = _without_end(record, self.file.delimiter)
+        cells = raw_cells(content, self.file.delimiter.encode())
         if cells is None:
             raise InputError(f"{self.places[row]}: a quote is opened and never closed. Close it.")
-        if len(cells) != len(self.names):
-            problem = f"{self.places[row]}: {len(cells)} cells, where {len(self.names)} were expected"
-            first = "Delete lines above the column names" if len(self.names) == 1 else "Correct the line"
+        if len(cells) != len(self.file.names):
+            problem = f"{self.places[row]}: {len(cells)} cells, where {len(self.file.names)} were expected"
+            first = "Delete lines above the column names" if len(self.file.names) == 1 else "Correct the line"
             raise InputError(f"{problem}. {first}, or give --delimiter if cells are cut elsewhere.")
         return cells, record[len(content) :]
 
@@ -122,18 +119,18 @@ class Lines:
         if found is None:
             rows = [[unquoted(cell) for cell in self.raw_cells(row)[0]] for row in range(len(self))]
             found = [pa.array(column, pa.binary()) for column in zip(*rows, strict=True)]
-        return pa.Table.from_arrays([_as_text(column, always=as_text) for column in found], list(self.names))
+        return pa.Table.from_arrays([_as_text(column, always=as_text) for column in found], list(self.file.names))
 
     def _parsed(self) -> list[Any] | None:
         """Return the columns as pyarrow cuts the records; None if it refuses them, or finds more or fewer.
 
         It takes lines that hold only delimiters for rows.
         """
-        numbers = [str(column) for column in range(len(self.names))]
+        numbers = [str(column) for column in range(len(self.file.names))]
         if not len(self):
             return [pa.array([], pa.binary())] * len(numbers)
         reading = pa.csv.ReadOptions(column_names=numbers, use_threads=False, block_size=len(self.data) + 1)
-        parsing = pa.csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=b'"' in self.data)
+        parsing = pa.csv.ParseOptions(delimiter=self.file.delimiter, newlines_in_values=b'"' in self.data)
         parsing.ignore_empty_lines = len(numbers) > 1
         converting = pa.csv.ConvertOptions(column_types=dict.fromkeys(numbers, pa.binary()))
         try:

@@ -38,9 +38,7 @@ EMPTY_RANGE = (0.85, 1.2)
 class Spread:
     """Factors of the density's conditional deviation."""
 
-    factor: (
-        Floats  # (2, len(GRID)), for one stretch and for scattered gaps, by the log odds of a cell to be missing
-    )
+    factor: Floats  # (2, len(GRID)), for one stretch and for scattered gaps, by the log odds of a cell to be missing
     draw_factor: Floats  # the same for draws, whose variance is that of the errors
     column: Floats  # (d,), factor of each column, in layout order
     empty: Floats  # (d,), spread where nothing is observed, in the user's units and column order
