@@ -24,8 +24,6 @@ from treemend.mender.wide import MOST_COLUMNS, lay_blocks
 from treemend.progress import step
 from treemend.result import adjusted_p_values
 
-__all__ = ["fit_contaminated", "reject_rows"]
-
 Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
 
@@ -47,21 +45,7 @@ LEAST_SLOPE = 1.0
 def fit_contaminated(
     values: Floats, layout: Layout, *, seed: int = 0, n_jobs: int | None = None
 ) -> tuple[MenderModel, CrossFit]:
-    """Learn from rows of which some are corrupted.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n, d)
-        NaN where missing.
-    layout : Layout
-    seed : int
-    n_jobs : int, optional
-
-    Returns
-    -------
-    MenderModel, CrossFit
-        As from `fit_model`.
-    """
+    """Learn from rows of which some are corrupted, and return what `fit_model` does."""
     blocks, cell_layout = lay_blocks(values, layout) if values.shape[1] > MOST_COLUMNS else (None, layout)
     cells = blocks.reduce(values) if blocks else values
     learnable, rejected = cells, np.zeros(len(values), dtype=bool)
@@ -77,14 +61,9 @@ def fit_contaminated(
 
 
 def reject_rows(evidence: Floats, fdr: float) -> Booleans:
-    """Return the rows whose evidence is too large for the law that the middle of the rows follows.
+    """Return the rows whose evidence (n, kinds) is too large for the law that the middle of the rows follows.
 
-    Parameters
-    ----------
-    evidence : ndarray of shape (n, kinds)
-        By models that have not seen the rows.
-    fdr : float
-        False discovery rate.
+    The evidence is that of models that have not seen the rows, ``fdr`` the false discovery rate.
 
     Examples
     --------

@@ -156,25 +156,15 @@ class Detector:
 class Evidence:
     """What is known of n rows before any is declared; cells in layout order.
 
-    Attributes
-    ----------
-    values : (n, 5)
-        Log odds against clean: noise, foreign, shifted (less a share of the largest of ``cells``), stuck, single cells.
-    statistic : (n,)
-        The one number that is compared with the reference; higher is odder.
-    stuck : (n, d) bool
-        The most surprising run of equal values.
-    cells : (n, d)
-        Log odds of each cell by itself; 0 where missing.
-    log_density : (n,)
-        Of the observed cells.
+    ``values`` are log odds against clean: noise, foreign, shifted (less a share of the largest of ``cells``), stuck,
+    single cells.
     """
 
-    values: Floats
-    statistic: Floats
-    stuck: Booleans
-    cells: Floats
-    log_density: Floats
+    values: Floats  # n x 5
+    statistic: Floats  # n: the one number that is compared with the reference; higher is odder
+    stuck: Booleans  # n x d: the most surprising run of equal values
+    cells: Floats  # n x d: log odds of each cell by itself; 0 where missing
+    log_density: Floats  # n: of the observed cells
 
     @classmethod
     def none(cls, n: int, d: int) -> "Evidence":

@@ -64,29 +64,16 @@ class Scan:
 
 
 class WindowEvidence(NamedTuple):
-    """Of n rows: the most evidence for noise, foreign and shifted, where, and the evidence of each cell.
+    """Of n rows: the most evidence for noise, foreign and shifted, where, and the evidence of each cell."""
 
-    Attributes
-    ----------
-    values, window : (n, 3)
-        Log odds of the best window, and its number in the `Scan`.
-    noise_odds, noise, core_odds, core : (n, K)
-        For each component, the largest log density of a row with a window of noise, and with a window that is kept and
-        noise elsewhere; and the numbers of these windows.
-    cells : (n, d)
-        Log odds of each cell by itself being noise; 0 where missing.
-    log_density : (n,)
-        Of the observed cells.
-    """
-
-    values: Floats
-    window: Integers
-    noise_odds: Floats
-    noise: Integers
-    core_odds: Floats
-    core: Integers
-    cells: Floats
-    log_density: Floats
+    values: Floats  # n x 3: log odds of the best window
+    window: Integers  # n x 3: its number in the `Scan`
+    noise_odds: Floats  # n x K: for each component, the largest log density with a window of noise
+    noise: Integers  # n x K: the number of that window
+    core_odds: Floats  # n x K: the same with a window that is kept, and noise elsewhere
+    core: Integers  # n x K
+    cells: Floats  # n x d: log odds of each cell by itself being noise; 0 where missing
+    log_density: Floats  # n: of the observed cells
 
     def part(self, rows: Any) -> "WindowEvidence":
         """Return the evidence of some rows; that of a slice may be written to."""
@@ -157,16 +144,7 @@ def likely_components(density: Density, rows: Floats) -> Booleans:
 
 
 def window_evidence(scan: Scan, rows: Floats, log_slope: Floats, n_jobs: int | None) -> WindowEvidence:
-    """Weigh every window of rows of which the scan's cells are given.
-
-    Parameters
-    ----------
-    scan : Scan
-    rows, log_slope : (n, d)
-        The observed cells only, from `Columns.to_rows`.
-    n_jobs : int, optional
-        Threads.
-    """
+    """Weigh every window of rows, of which only the scan's cells are given, from `Columns.to_rows`."""
     n, d = rows.shape
     n_components, n_windows = len(scan.density.centre), len(scan.windows.size)
     lanes = LANES if scan.chains else 1

@@ -48,24 +48,12 @@ SINGLE_QUANTILE, RUN_QUANTILE = 0.8, 0.95
 
 @dataclass(frozen=True)
 class CrossFit:
-    """How the reference rows were judged by models that have not seen them; n reference rows.
+    """How the n reference rows were judged by models that have not seen them."""
 
-    Attributes
-    ----------
-    fold : (n,) int
-        Number of the detector in ``detectors`` that has not seen a row; -1 for rows that were not judged.
-    trusted : (n,) bool
-        Which rows set the threshold.
-    detectors : tuple of Detector
-        One a fold, each with its own columns, density, prices and tails, and the common calibration.
-    evidence : Evidence
-        Of all rows, each by the detector of its fold; no evidence for rows that were not judged.
-    """
-
-    fold: Integers
-    trusted: Booleans
-    detectors: tuple[Detector, ...]
-    evidence: Evidence
+    fold: Integers  # n: number of the detector that has not seen a row; -1 for rows that were not judged
+    trusted: Booleans  # n: which rows set the threshold
+    detectors: tuple[Detector, ...]  # one a fold, all with the common calibration
+    evidence: Evidence  # of all rows, each by the detector of its fold; none for rows that were not judged
 
 
 def learn_detector(
@@ -77,28 +65,10 @@ def learn_detector(
     learnable: Floats | None = None,
     trusted: Booleans | None = None,
 ) -> tuple[Detector, CrossFit]:
-    """Learn a detector.
+    """Learn a detector from clean values (n, d); return it for other rows, and the cross-fit for these.
 
-    Parameters
-    ----------
-    values : (n, d)
-        Clean rows in the user's units and column order.
-    layout : Layout
-    seed : int
-        Of the clusters, the folds and the stretches left out.
-    n_jobs : int, optional
-        Threads.
-    learnable : (n, d), optional
-        What the density is learnt from, if that is less than ``values``: NaN where a cell is not trusted.
-    trusted : (n,) bool, optional
-        Which rows set prices, scales and the threshold; all by default.
-
-    Returns
-    -------
-    Detector
-        For rows that are not in ``values``.
-    CrossFit
-        For those that are.
+    The density is learnt from what is ``learnable`` (n, d), if that is less than the values: NaN where a cell is not
+    trusted. Rows that are ``trusted`` (n,), all by default, set prices, scales and the threshold.
     """
     n = len(values)
     shuffled = np.random.default_rng(seed).permutation(n)
