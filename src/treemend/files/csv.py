@@ -21,15 +21,7 @@ from numpy.typing import NDArray
 
 from treemend.exceptions import InputError
 from treemend.files.arrow import Batch
-from treemend.files.formats import (
-    COMPRESSIONS,
-    MISSING_WORDS,
-    Format,
-    NumberFormat,
-    ReadOptions,
-    common_unit,
-    number_format,
-)
+from treemend.files.formats import COMPRESSIONS, Format, NumberFormat, ReadOptions, common_unit, number_format
 from treemend.files.lines import Lines, delimited, line_ends, record_starts, texts_of
 from treemend.files.recognition import sample_length
 from treemend.tables import listed, shortened
@@ -151,7 +143,7 @@ class CsvFile:
         if thousands is None:
             thousands = found.thousands if found.decimal == decimal else ""
         words = {word.strip().lower() for word in options.missing or ()}
-        return NumberFormat(decimal, thousands, MISSING_WORDS | words)
+        return NumberFormat(decimal, thousands, found.missing | words)
 
     def _recognised(self) -> tuple[str, ...]:
         between = _DELIMITERS.get(self.delimiter, repr(self.delimiter))

@@ -180,12 +180,7 @@ def _kept_input() -> Callable[[], BinaryIO]:
 
 
 def open_writer(
-    path: str,
-    file: BinaryIO,
-    *,
-    like: FileTable | None = None,
-    named: bool = True,
-    delimiter: str | None = None,
+    path: str, file: BinaryIO, *, like: FileTable | None = None, named: bool = True, delimiter: str | None = None
 ) -> Writer:
     """Return a writer of the format that the path tells, into a file that the caller closes.
 

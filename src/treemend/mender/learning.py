@@ -14,15 +14,7 @@ from numpy.typing import NDArray
 from treemend.mender.calibration import Calibration, Rarity, Tails, learn_tails
 from treemend.mender.columns import column_widths, learn_columns
 from treemend.mender.density import FEW_ROWS, ROWS_PER_COLUMN, Shape, choose_shape, learn_density
-from treemend.mender.detector import (
-    Detector,
-    Evidence,
-    Prices,
-    clean_rests,
-    find_sets,
-    weigh_singles,
-    weigh_windows,
-)
+from treemend.mender.detector import Detector, Evidence, Prices, clean_rests, find_sets, weigh_singles, weigh_windows
 from treemend.mender.evidence import FOREIGN, NOISE, SHIFTED
 from treemend.mender.layout import Layout
 from treemend.mender.stuck import learn_repeated_values
