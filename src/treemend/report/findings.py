@@ -7,6 +7,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from treemend.arrays import Booleans, Floats, Integers
+
 KINDS = ("noise", "foreign", "shifted", "stuck")
 """Kinds of corruption; `Findings.kinds` holds indices into it."""
 _LABELS = np.array([*KINDS, "corrupted", "missing", "unusual"], dtype=object)
@@ -14,9 +16,6 @@ CORRUPTED, MISSING, UNUSUAL = range(len(KINDS), len(KINDS) + 3)
 _BY_CELL = ("before", "after", "mask", "missing", "spread", "kinds", "cell_evidence")
 _BY_ROW = ("unusual", "p_values", "row_scores", "row_ids")
 
-Floats = NDArray[np.float64]
-Booleans = NDArray[np.bool_]
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
