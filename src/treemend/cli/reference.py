@@ -144,6 +144,8 @@ def learn(table: FileTable, options: Options, kind: str = "clean rows") -> tuple
         if kind == ITSELF and len(values) == n_rows:
             own = mender.fit_mend(_named(values, names), fdr=options.fdr).findings()
             learnt = replace(learnt, fdr=options.fdr, own=own)
+            for note in own.notes:
+                say(f"note: {table.label}: {note}", quiet=options.quiet)
         else:
             mender.fit(_named(values, names))
     if names is not None:

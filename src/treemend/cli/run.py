@@ -91,8 +91,6 @@ def mend_table(table: FileTable, reference: Reference | None, options: Options, 
             reference = reference.at_fdr(options.fdr, table)
         summary, drift = _walk(table, reference, files, builder, options)
         _stop_if_not_covered(table.label, summary, drift, options)
-        if options.fdr is not None and not summary["totals"]["corrupted_rows"]:
-            say(f"note: {table.label}: {summary['rule']['words'][-1]}", quiet=options.quiet)
         if "report" in files:
             page = as_html(summary, f"treemend report: {printable(table.label)}")
             files["report"].write(page.encode("utf-8", "backslashreplace"))

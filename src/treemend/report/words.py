@@ -20,10 +20,7 @@ _KINDS = {
     "stuck": ("is stuck", "are stuck at one value", "which clean rows like this one do not show there"),
 }
 _UNUSUAL = "The row is unusual as a whole, or too little of it is usual to tell what is wrong. It was left as it is."
-_NONE_AT_FDR = (
-    "No row was declared: no p-value is small enough. In a table that is its own reference hardly any can be, since "
-    "its rows are ranked among themselves: give clean rows, or a false-alarm rate instead."
-)
+_NONE_AT_FDR = "No row was declared: no p-value is small enough."
 _MOST_RUNS, _LONGEST_NAME = 3, 40
 
 
