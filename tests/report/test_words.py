@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pytest
 from tests.report.examples import Intervals
@@ -32,6 +34,13 @@ def test_a_false_alarm_rate_in_words(n_corrupted, words):
     assert any(words in sentence for sentence in told["words"])
     assert "False-alarm rate 5 %" in told["words"][0]
     assert "4.8 %" in told["words"][-1]
+
+
+def test_a_number_that_is_rarely_exceeded_is_not_found_and_called_too_many():
+    for n_corrupted in range(30, 60):
+        sentence = rule_summary(RATE, 600, n_corrupted)["words"][1]
+        limit = int(re.search(r"rarely more than (\d+)", sentence)[1])
+        assert (n_corrupted > limit) == ("more than mistakes explain" in sentence)
 
 
 def test_a_false_discovery_rate_counts_among_what_was_found():

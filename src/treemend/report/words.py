@@ -101,7 +101,7 @@ def rule_summary(rule: Rule | None, n_rows: int, n_corrupted: int) -> dict[str, 
         shared = 1 + (n_rows - 1) / (rule.n_reference + 2) if rule.n_reference else 1.0
         told["rarely_above"] = bound = expected + 2 * math.sqrt(expected * (1 - rate) * shared)
         if_clean = f"If all {counted(n_rows, 'row')} were clean, expect {_about(expected)} by mistake"
-        words.append(f"{if_clean}, rarely more than {math.ceil(bound):,}. {_found(n_corrupted, expected, bound)}")
+        words.append(f"{if_clean}, rarely more than {int(bound):,}. {_found(n_corrupted, expected, bound)}")
         if rule.n_reference is not None and rule.reference_rate is not None:
             share = percent(rule.reference_rate)
             words.append(f"Measured on {reference}, each judged without itself: {share} of them are declared.")
