@@ -67,14 +67,12 @@ def worst_rows(summary: dict[str, Any]) -> list[str]:
 
 def _found(summary: dict[str, Any], row: dict[str, Any]) -> str:
     """Name the runs of columns and their kinds; if there are many, or columns are pixels, by the number of cells."""
-    if not row["corrupted"]:
+    if not row["n_corrupted"]:
         return "unusual as a whole"
-    names, kinds = summary["columns"]["names"], [*summary["kinds"], "corrupted"]
-    found = [(start, stop, kinds[kind]) for start, stop, kind in row["corrupted"]]
-    if len(found) > _RUNS_LISTED or summary["columns"]["places"] is not None or summary["grid"] is not None:
-        n_cells = sum(stop - start for start, stop, _ in found)
-        return f"{counted(n_cells, 'cell')}, {' and '.join(dict.fromkeys(kind for _, _, kind in found))}"
-    return ", ".join(f"{name_run(names[start], names[stop - 1])}, {kind}" for start, stop, kind in found)
+    found = [line for line in row["findings"] if line[3] != "missing"]
+    if len(found) > _RUNS_LISTED or summary["grid"] is not None:
+        return f"{counted(row['n_corrupted'], 'cell')}, {' and '.join(dict.fromkeys(line[3] for line in found))}"
+    return ", ".join(f"{name_run(first, last)}, {kind}" for first, last, _, kind, *_ in found)
 
 
 def model_lines(path: str) -> list[str]:

@@ -1,12 +1,13 @@
 """Sentences of the report: what was done, which rule decided and what it promises, why a row was declared."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from treemend.report.findings import KINDS, Rule
+from treemend.report.findings import CORRUPTED, KINDS, Rule
 
 _RULES = {
     "rate": "False-alarm rate {share}: on average at most that share of clean rows is changed.",
@@ -47,6 +48,22 @@ def name_run(first: str, last: str) -> str:
     if first.startswith("column ") and last.startswith("column "):
         first, last = f"columns {first[7:]}", last[7:]
     return f"{first} to {last}"
+
+
+def name_columns(columns: NDArray[np.int64], names: Sequence[str]) -> str:
+    """Name columns in the order of the table, by at most three runs, whatever their order in charts.
+
+    Examples
+    --------
+    >>> name_columns(np.array([6, 1, 2, 3]), list("abcdefgh"))
+    'b to d and g'
+    """
+    columns = np.sort(columns)
+    runs = np.split(columns, np.flatnonzero(np.diff(columns) > 1) + 1)
+    words = [name_run(names[run[0]], names[run[-1]]) for run in runs[:_MOST_RUNS]]
+    n_left = sum(map(len, runs[_MOST_RUNS:]))
+    words += [f"{n_left:,} more"] * (n_left > 0)
+    return ", ".join([*words[:-2], " and ".join(words[-2:])])
 
 
 def _was(count: int) -> str:
@@ -122,18 +139,23 @@ def _found(n_corrupted: int, expected: float, rarely_above: float) -> str:
     return f"{found}, which mistakes alone could explain: check each before you rely on it."
 
 
-def why(parts: list[tuple[str, str, int]], *, unusual: bool, p_value: float | None, n_reference: int | None) -> str:
-    """Say why a row was declared; `parts` are runs of columns: name and kind (empty if unknown), number of cells."""
+def why(
+    labels: NDArray[np.integer],
+    names: Sequence[str] | None,
+    *,
+    unusual: bool,
+    p_value: float | None,
+    n_reference: int | None,
+) -> str:
+    """Say why a row was declared; `labels` are its `Findings.cell_labels`. Columns without `names` are counted."""
     sentences = [_UNUSUAL] if unusual else []
-    for kind in KINDS:
-        names = [name for name, of_kind, _ in parts if of_kind == kind]
-        if names:
-            n_cells = sum(size for _, of_kind, size in parts if of_kind == kind)
-            joined = ", ".join([*names[:-2], " and ".join(names[-2:])])
+    for number, kind in enumerate(KINDS):
+        columns = np.flatnonzero(labels == number)
+        if len(columns):
             one, several, rest = _KINDS[kind]
-            subject = joined if len(names) <= _MOST_RUNS and all(names) else counted(n_cells, "value")
-            sentences.append(f"{subject} {one if n_cells == 1 else several}, {rest}.")
-    if p_value is not None and (sentences or parts):
+            subject = counted(len(columns), "value") if names is None else name_columns(columns, names)
+            sentences.append(f"{subject} {one if len(columns) == 1 else several}, {rest}.")
+    if p_value is not None and (sentences or (labels == CORRUPTED).any()):
         sentences.append(_evidence(p_value, n_reference))
     return " ".join(sentences)
 
@@ -149,16 +171,21 @@ def _evidence(p_value: float, n_reference: int | None) -> str:
 
 
 def strongest_node(
-    scores: NDArray[np.float64], found: NDArray[np.bool_], tree: Any, names: list[str], n_reference: int | None
+    scores: NDArray[np.float64],
+    found: NDArray[np.bool_],
+    tree: Any,
+    order: NDArray[np.int64],
+    names: Sequence[str],
+    n_reference: int | None,
 ) -> str:
-    """Name the tree's node with the lowest score, inside `found` where possible; that and `names` in layout order."""
+    """Name the tree's node with the lowest score, inside `found` where possible; `order` is that of its intervals."""
     if not np.isfinite(scores).any():
         return ""
-    before = np.concatenate(([0], np.cumsum(found)))
+    before = np.concatenate(([0], np.cumsum(found[order])))
     inside = before[tree.stop] - before[tree.start] == tree.stop - tree.start
     candidates = (inside if inside.any() else np.ones(len(scores), dtype=bool)) & np.isfinite(scores)
     node = int(np.lexsort((tree.start - tree.stop, np.where(candidates, scores, np.inf)))[0])
-    part = name_run(names[tree.start[node]], names[tree.stop[node] - 1])
+    part = name_columns(order[tree.start[node] : tree.stop[node]], names)
     if n_reference is None:
         return f"Lowest score: {part}, {scores[node]:.3g}."
     count = round(float(scores[node]) * n_reference)
