@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from treemend.exceptions import ParameterError
 from treemend.report.findings import CORRUPTED, KINDS, MISSING, Findings, findings_table, row_runs
-from treemend.report.words import counted, headline, name_columns, rule_summary, strongest_node, why
+from treemend.report.words import counted, headline, name_columns, rule_summary, why
 from treemend.tables import matching, shortened
 
 Words: TypeAlias = Mapping[Any, str]
@@ -72,8 +72,7 @@ class SummaryBuilder:
     ) -> None:
         self._repaired, self._labels, self._units, self._rest = repaired, labels, units, rest
         self._shared: Findings | None = None
-        self._worst: Ranked = []
-        self._worst_unusual: Ranked = []
+        self._worst: dict[bool, Ranked] = {False: [], True: []}  # unusual rows apart from the others
         self._totals: Counter[str] = Counter()
         self._warnings: list[str] = []
 
@@ -89,9 +88,9 @@ class SummaryBuilder:
         for kind in range(len(KINDS)):
             cells = labels == kind
             self._kinds[kind] += (cells.any(axis=1).sum(), cells.sum())
-        few = max(1, self._most // 4)
-        self._worst = self._keep_worst(self._worst, findings, np.flatnonzero(~unusual), self._most)
-        self._worst_unusual = self._keep_worst(self._worst_unusual, findings, np.flatnonzero(unusual), few)
+        for apart, most in ((False, self._most), (True, max(1, self._most // 4))):
+            rows = np.flatnonzero(unusual == apart)
+            self._worst[apart] = self._keep_worst(self._worst[apart], findings, rows, most)
         self._warnings = list(dict.fromkeys([*self._warnings, *findings.notes]))
         n_corrupted = int(corrupted.any(axis=1).sum())
         self._totals.update(rows=len(labels), corrupted_rows=n_corrupted, unusual_rows=int(unusual.sum()))
@@ -103,7 +102,7 @@ class SummaryBuilder:
         assert shared is not None, "at least one batch was added"
         totals = {**self._totals, "columns": n_columns, "cells": self._totals["rows"] * n_columns}
         totals["corrupted_cells"], totals["missing_cells"] = self._map.by_column.sum(axis=1).tolist()
-        rows, unusual_rows = ([record for _, record in ranked] for ranked in (self._worst, self._worst_unusual))
+        rows, unusual_rows = ([record for _, record in ranked] for ranked in self._worst.values())
         kinds = [{"rows": n_rows, "cells": n_cells} for n_rows, n_cells in self._kinds.tolist()]
         n_listed = len(rows) + len(unusual_rows)
         listed = f"The {n_listed:,} worst of {counted(totals['rows'], 'row')} are listed with their values"
@@ -201,18 +200,8 @@ class SummaryBuilder:
         means = ("before_mean", "after_mean", "spread_mean", "evidence_max")
         lines += [plain_numbers(np.array(table[name])) for name in means]
         record["findings"] = [list(line) for line in zip(*lines, strict=True)]
-        record["why"] = self._why(record, findings, nodes)
+        record["why"] = why(findings, self._names, nodes)
         return record
-
-    def _why(self, record: dict[str, Any], findings: Findings, nodes: NDArray[np.float64] | None) -> str:
-        n_reference = findings.rule.n_reference if findings.rule else None
-        names = self._names if findings.grid is None else None
-        decision: dict[str, Any] = {"p_value": record["p_value"], "n_reference": n_reference}
-        words = why(findings.cell_labels[0], names, unusual=record["unusual"], **decision)
-        if nodes is None or findings.tree is None or not record["n_corrupted"]:
-            return words
-        node = strongest_node(nodes, findings.mask[0], findings.tree, self._order, self._names, n_reference)
-        return f"{words} {node}".strip()
 
     def _column_summary(self, shared: Findings) -> dict[str, Any]:
         names, (hits, missing), columns = self._names, self._map.by_column, self._order[self._places]

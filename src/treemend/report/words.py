@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treemend.report.findings import CORRUPTED, KINDS, Rule
+from treemend.report.findings import KINDS, Findings, Rule
 
 _RULES = {
     "rate": "False-alarm rate {share}: on average at most that share of clean rows is changed.",
@@ -100,9 +100,8 @@ def rule_summary(rule: Rule | None, n_rows: int, n_corrupted: int) -> dict[str, 
         return None
     rate = rule.reference_rate if rule.name == "tau" else rule.value
     told: dict[str, Any] = {"name": rule.name, "value": rule.value, "rate": rate, "reference_rows": rule.n_reference}
-    told |= {"reference_rate": rule.reference_rate, "powerless": rule.powerless, "tau": rule.tau}
-    if rule.name == "tau":
-        told["tau"] = rule.value
+    told |= {"reference_rate": rule.reference_rate, "powerless": rule.powerless}
+    told["tau"] = rule.value if rule.name == "tau" else rule.tau
     words = [_RULES[rule.name].format(share=percent(rule.value), value=rule.value)]
     reference = counted(rule.n_reference or 0, "reference row")
     if rule.powerless:
@@ -139,24 +138,20 @@ def _found(n_corrupted: int, expected: float, rarely_above: float) -> str:
     return f"{found}, which mistakes alone could explain: check each before you rely on it."
 
 
-def why(
-    labels: NDArray[np.integer],
-    names: Sequence[str] | None,
-    *,
-    unusual: bool,
-    p_value: float | None,
-    n_reference: int | None,
-) -> str:
-    """Say why a row was declared; `labels` are its `Findings.cell_labels`. Columns without `names` are counted."""
-    sentences = [_UNUSUAL] if unusual else []
+def why(row: Findings, names: Sequence[str], nodes: NDArray[np.float64] | None = None) -> str:
+    """Say why the only row of some findings was declared; `nodes` are the scores of the tree's nodes, if it has one."""
+    labels, n_reference = row.cell_labels[0], row.rule.n_reference if row.rule else None
+    sentences = [_UNUSUAL] if row.left_alone[0] else []
     for number, kind in enumerate(KINDS):
         columns = np.flatnonzero(labels == number)
         if len(columns):
             one, several, rest = _KINDS[kind]
-            subject = counted(len(columns), "value") if names is None else name_columns(columns, names)
+            subject = name_columns(columns, names) if row.grid is None else counted(len(columns), "value")
             sentences.append(f"{subject} {one if len(columns) == 1 else several}, {rest}.")
-    if p_value is not None and (sentences or (labels == CORRUPTED).any()):
-        sentences.append(_evidence(p_value, n_reference))
+    if row.p_values is not None and (sentences or row.mask.any()):
+        sentences.append(_evidence(row.p_values[0], n_reference))
+    if nodes is not None and np.isfinite(nodes).any() and row.mask.any():
+        sentences.append(_strongest_node(nodes, row, names, n_reference))
     return " ".join(sentences)
 
 
@@ -170,18 +165,10 @@ def _evidence(p_value: float, n_reference: int | None) -> str:
     return f"{rows} {'show' if as_much > 1 else 'shows'} as much evidence (p-value {p_value:.2g}{extrapolated})."
 
 
-def strongest_node(
-    scores: NDArray[np.float64],
-    found: NDArray[np.bool_],
-    tree: Any,
-    order: NDArray[np.int64],
-    names: Sequence[str],
-    n_reference: int | None,
-) -> str:
-    """Name the tree's node with the lowest score, inside `found` where possible; `order` is that of its intervals."""
-    if not np.isfinite(scores).any():
-        return ""
-    before = np.concatenate(([0], np.cumsum(found[order])))
+def _strongest_node(scores: NDArray[np.float64], row: Findings, names: Sequence[str], n_reference: int | None) -> str:
+    """Name the tree's node with the lowest score, inside what was found where possible."""
+    tree, order = row.tree, row.layout_order
+    before = np.concatenate(([0], np.cumsum(row.mask[0, order])))
     inside = before[tree.stop] - before[tree.start] == tree.stop - tree.start
     candidates = (inside if inside.any() else np.ones(len(scores), dtype=bool)) & np.isfinite(scores)
     node = int(np.lexsort((tree.start - tree.stop, np.where(candidates, scores, np.inf)))[0])
