@@ -42,14 +42,12 @@ def compilation_said(*, quiet: bool) -> Iterator[None]:
     class Listener(event.Listener):
         said = quiet
 
-        def on_start(self, event: Any) -> None:
-            del event
+        def on_start(self, _: Any) -> None:
             if not self.said:
                 self.said = True
                 progress.say("compiling, once on this machine")
 
-        def on_end(self, event: Any) -> None:
-            del event
+        on_end = on_start
 
     with event.install_listener("numba:compile", Listener()):
         yield

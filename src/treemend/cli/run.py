@@ -81,9 +81,9 @@ def check_options(options: Options) -> None:
 def mend_table(table: FileTable, reference: Reference | None, options: Options, *, overwrite: bool = False) -> Outcome:
     """Send all batches of a table through the reference, which is found first if there is none, and into files."""
     begun = time.monotonic()
-    given = {name: getattr(options, name) for name in (*_TABLES, "report", "json")}
     inputs = [*table.paths, *(options.clean or ()), *filter(None, [options.model])]
-    targets = {name: path for name, path in given.items() if path is not None}
+    outputs = [(name, getattr(options, name)) for name in (*_TABLES, "report", "json")]
+    targets = {name: path for name, path in outputs if path is not None}
     labels = _words("--label", options.label, table)
     units = table.units | _words("--unit", options.unit, table)
     with _opened_outputs(targets, inputs, force=options.force or overwrite) as files:
