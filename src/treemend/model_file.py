@@ -141,6 +141,9 @@ def decode(kind: Any, document: Any, arrays: Arrays, name: str = "model") -> Any
         return decode(kind, document, arrays, name)
     if is_dataclass(kind):
         return _decode_dataclass(kind, document, arrays, name)
+    if hasattr(origin, "__value__"):
+        # NumPy defines NDArray by a type statement where Python has it.
+        return decode(origin.__value__[parts], document, arrays, name)
     if origin is np.ndarray:
         return _decode_array(np.dtype(get_args(parts[1])[0]), document, arrays, name)
     if origin is not tuple:

@@ -103,8 +103,8 @@ class Result:
         path: str | os.PathLike[str],
         *,
         title: str = "treemend report",
-        labels: Mapping[str, str] | None = None,
-        units: Mapping[str, str] | str | None = None,
+        labels: Mapping[Any, str] | None = None,
+        units: Mapping[Any, str] | str | None = None,
         earlier: dict[str, Any] | None = None,
     ) -> None:
         """Write a report: one HTML file that needs nothing else.
@@ -116,9 +116,9 @@ class Result:
         title : str
             The heading of the page.
         labels : mapping of str to str, optional
-            What to call columns.
+            What to call columns, by their names, patterns such as ``s*``, or numbers if they have no names.
         units : mapping of str to str, or str, optional
-            In which units columns are, or all of them.
+            In which units columns are, by the same, or the unit of all of them.
         earlier : dict, optional
             The `summary` of an earlier result, to compare with.
         """

@@ -6,6 +6,7 @@ integers, which have one type for all columns, become float64. Integers beyond 2
 refused. Columns that are passed through may be of any type and come back untouched, in their place.
 """
 
+import fnmatch
 import os
 import warnings
 from collections import Counter
@@ -283,6 +284,15 @@ def columns_difference(expected: Sequence[str], got: Sequence[str]) -> str:
         "~ out of order": [f"{name!r} (column {known[name]} of the reference, here {place[name]})" for name in moved],
     }
     return "\n".join(f"{what}: {shortened(items)}" for what, items in lines.items() if items)
+
+
+def matching(names: Sequence[str], *patterns: str) -> list[int]:
+    """Return the positions of the names that are one of the patterns, or match one, as ``s*`` does ``s1``."""
+    return [
+        position
+        for position, name in enumerate(names)
+        if any(name == pattern or fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+    ]
 
 
 def listed(names: Sequence[Any]) -> str:

@@ -111,6 +111,11 @@ def test_labels_and_units_of_columns(model, treemend, frames):
     assert treemend(*common, "rows.npy", "-m", model, "--unit", "*=V", "--label", "2=Outlet")[0] == 0
     columns = told()["summary"]["columns"]
     assert (columns["names"][2], set(columns["units"])) == ("Outlet", {"V"})
+    assert treemend(*common, "rows.npy", "-c", "[2-9]", "--label", "5=Outlet")[0] == 0
+    assert told()["summary"]["columns"]["names"][2:5] == ["column 4", "Outlet", "column 6"]
+    shape = ("--layout", "4x4", "--unit", "*=V")
+    assert treemend(*common, "rows.npy", *shape)[0] == 0
+    assert set(told()["summary"]["columns"]["units"]) == {"V"}
     for wrong, message in (("mV", "got 'mV' without a column"), ("x=mV", "no column is called 'x'")):
         code, _, err = treemend(*common, "suspect.csv", "-m", model, "--unit", wrong)
         assert (code, message in err) == (2, True), err

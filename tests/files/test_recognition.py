@@ -158,6 +158,7 @@ def test_cells_that_are_not_numbers_name_each_column_and_an_option(tmp_path):
         ("a;b\n1.234,5;2\n7;8\n", "t.csv", [[1234.5, 2], [7, 8]]),
         ("\ufeffa;b\r\n1;2\r\n", "t.csv", [[1, 2]]),
         ("a,b\r1,2\r3,4", "t.csv", [[1, 2], [3, 4]]),
+        ("a,b\n#DIV/0!,#VALUE!\n#REF!,#NUM!\n1,2\n", "t.csv", [[np.nan, np.nan]] * 2 + [[1, 2]]),
         ("a,b\nNA,n/a\nnull,-\n#N/A,NaN\n , \n1,.5\n+1,1.\n", "t.csv", [[np.nan, np.nan]] * 4 + [[1, 0.5], [1, 1]]),
         ('a,b\n6" pipe,1\n7" pipe,2\n', "t.csv", None),
     ],

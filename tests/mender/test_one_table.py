@@ -80,6 +80,14 @@ def test_parameters_reach_the_mender(dirty):
         treemend.mend(table, no_such=1)
 
 
+def test_a_false_discovery_rate_without_a_reference_says_why_nothing_is_declared(dirty):
+    mended = treemend.mend(dirty[0][20:90], fdr=1e-9)
+    assert not mended.corrupted.any()
+    assert [note for note in mended.notes if "Give clean rows, or a false-alarm rate instead." in note]
+    assert repr(mended).endswith("see notes)")
+    assert mended.summary()["warnings"] == list(mended.notes)
+
+
 def test_large_tables_sample_their_reference(monkeypatch):
     monkeypatch.setattr(one_table, "MOST_REFERENCE_ROWS", 200)
     table = correlated_rows(np.random.default_rng(4), 500, 8)

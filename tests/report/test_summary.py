@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from tests.report.examples import NASTY, batches, nothing_found, some_findings
 
+from treemend.exceptions import ParameterError
 from treemend.report import KINDS, Findings, SummaryBuilder, findings_table, summarise
 from treemend.report.summary import hit_together, plain_numbers
 
@@ -189,6 +190,36 @@ def test_labels_and_units():
     assert all(line[0] in "abcdefghij" for record in summary["rows"] for line in record["findings"])
     assert set(summarise(findings, units="mV")["columns"]["units"]) == {"mV"}
     assert summarise(findings)["columns"]["units"] is None
+
+
+def test_labels_and_units_of_columns_without_names():
+    for keys in ({2: "Outlet"}, {"2": "Outlet"}, {"column 2": "Outlet"}):
+        columns = summarise(some_findings(30), labels=keys, units="mV")["columns"]
+        assert (columns["names"][2], columns["named"], set(columns["units"])) == ("Outlet", True, {"mV"})
+    pixels = some_findings(4, 6, grid=(2, 3))
+    assert set(summarise(pixels, units="grey")["columns"]["units"]) == {"grey"}
+    columns = summarise(pixels, units={"pixel 1, *": "V", 5: "A"})["columns"]
+    assert columns["units"] == ["", "", "", "V", "V", "A"]
+
+
+def test_words_for_a_column_that_is_not_there_are_refused():
+    with pytest.raises(
+        ParameterError, match="units: no column is called 'x'. Give names.* are a, b, c, d, e and 5 more"
+    ):
+        summarise(some_findings(3, names=list("abcdefghij")), units={"a": "V", "x": "V"})
+    with pytest.raises(ParameterError, match="labels: no column is called 10. "):
+        summarise(some_findings(3), labels={10: "V"})
+
+
+def test_columns_are_named_in_the_order_of_the_table():
+    mask = np.zeros((30, 6), dtype=bool)
+    mask[:20, [1, 2, 5]] = True
+    kinds, order = np.where(mask, 0, -1).astype(np.int8), np.array([0, 5, 1, 2, 3, 4])
+    found = Findings(before=1.0 * mask, after=0.0 * mask, mask=mask, kinds=kinds, names=list("abcdef"), order=order)
+    summary = summarise(found)
+    assert summary["rows"][0]["corrupted"] == [[1, 4, 0]]
+    assert summary["rows"][0]["why"].startswith("b to c and f look like noise")
+    assert [one["name"] for one in summary["columns"]["most_hit"]] == ["b to c and f"]
 
 
 def test_names_default_to_pixels_or_numbers():

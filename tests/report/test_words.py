@@ -1,9 +1,12 @@
+import re
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.report.examples import Intervals
 
-from treemend.report import Rule
-from treemend.report.words import clip, counted, name_run, percent, rule_summary, strongest_node, why
+from treemend.report import KINDS, Findings, Rule
+from treemend.report.words import clip, counted, name_run, percent, rule_summary, why
 
 RATE = Rule("rate", 0.05, n_reference=1200, reference_rate=0.048)
 
@@ -34,6 +37,13 @@ def test_a_false_alarm_rate_in_words(n_corrupted, words):
     assert "4.8 %" in told["words"][-1]
 
 
+def test_a_number_that_is_rarely_exceeded_is_not_found_and_called_too_many():
+    for n_corrupted in range(30, 60):
+        sentence = rule_summary(RATE, 600, n_corrupted)["words"][1]
+        limit = int(re.search(r"rarely more than (\d+)", sentence)[1])
+        assert (n_corrupted > limit) == ("more than mistakes explain" in sentence)
+
+
 def test_a_false_discovery_rate_counts_among_what_was_found():
     told = rule_summary(Rule("fdr", 0.1, n_reference=300), 100_000, 500)
     assert told["expected"] == pytest.approx(50)
@@ -42,10 +52,10 @@ def test_a_false_discovery_rate_counts_among_what_was_found():
     assert "500 rows were declared: expect about 50 of them to be clean." in told["words"]
 
 
-def test_nothing_at_a_false_discovery_rate_names_what_helps():
+def test_nothing_at_a_false_discovery_rate_is_told():
     told = rule_summary(Rule("fdr", 0.1, n_reference=300), 400, 0)
     assert told["expected"] == 0
-    assert told["words"][-1].endswith("give clean rows, or a false-alarm rate instead.")
+    assert told["words"][-1] == "No row was declared: no p-value is small enough."
 
 
 def test_a_threshold_has_the_rate_of_the_reference():
@@ -80,47 +90,70 @@ def test_rarely_above_is_rare():
     assert exceeded / 2000 < 0.05
 
 
+def one_row(*, unknown=(), unusual=False, p_value=None, n_reference=100, **of_kind):
+    """Return the findings of one row with nine cells, given the columns of each kind."""
+    kinds = np.full((1, 9), -1, np.int8)
+    for kind, columns in of_kind.items():
+        kinds[0, columns] = KINDS.index(kind)
+    mask = kinds >= 0
+    mask[0, list(unknown)] = True
+    return Findings(
+        before=np.ones((1, 9)),
+        after=np.zeros((1, 9)),
+        mask=mask,
+        kinds=kinds,
+        unusual=np.array([unusual]),
+        p_values=None if p_value is None else np.array([p_value]),
+        rule=Rule("rate", 0.05, n_reference),
+    )
+
+
+NAMES = [f"s{k}" for k in range(9)]
+
+
 @pytest.mark.parametrize(
-    ("parts", "p_value", "words"),
+    ("found", "p_value", "words"),
     [
         (
-            [("s4 to s6", "noise", 3)],
+            {"noise": [4, 5, 6]},
             1 / 101,
             "s4 to s6 look like noise, given the rest of the row. None of 100 reference rows shows as much evidence "
             "(p-value 0.0099).",
         ),
         (
-            [("s4", "foreign", 1)],
+            {"foreign": [4]},
             2 / 101,
             "s4 does not fit the rest of the row, as if taken from another row. 1 ",
         ),
         (
-            [("s1 to s2", "shifted", 2), ("s7", "shifted", 1)],
+            {"shifted": [1, 2, 7]},
             1e-5,
             "s1 to s2 and s7 are shifted together, against what the rest of the row suggests. None of 100 reference "
             "rows shows as much evidence (p-value 1e-05, extrapolated).",
         ),
-        ([(f"s{k}", "stuck", 1) for k in range(0, 9, 2)], 0.5, "5 values are stuck at one value, which"),
-        ([("s0", "noise", 1), ("s3", "stuck", 1)], 0.5, "s0 looks like noise, given the rest of the row. s3 is stuck,"),
-        ([("s0 to s1", "", 2)], 0.02, "1 of 100 reference rows shows as much evidence (p-value 0.02)."),
+        ({"stuck": [0, 2, 4, 6, 8]}, 0.5, "s0, s2, s4 and 2 more are stuck at one value, which"),
+        ({"noise": [0], "stuck": [3]}, 0.5, "s0 looks like noise, given the rest of the row. s3 is stuck,"),
+        ({"unknown": [0, 1]}, 0.02, "1 of 100 reference rows shows as much evidence (p-value 0.02)."),
     ],
 )
-def test_why_a_row_was_declared(parts, p_value, words):
-    assert why(parts, unusual=False, p_value=p_value, n_reference=100).startswith(words)
+def test_why_a_row_was_declared(found, p_value, words):
+    assert why(one_row(**found, p_value=p_value), NAMES).startswith(words)
 
 
-def test_why_of_unusual_and_untouched_rows():
-    assert "left as it is. None of 100" in why([], unusual=True, p_value=1 / 101, n_reference=100)
-    assert why([], unusual=False, p_value=0.5, n_reference=100) == ""
-    assert why([("a", "noise", 1)], unusual=False, p_value=0.01, n_reference=None).endswith("p-value 0.01.")
+def test_why_of_pixels_and_of_unusual_and_untouched_rows():
+    assert why(replace(one_row(noise=[0, 4]), grid=(3, 3)), NAMES).startswith("2 values look like")
+    assert "left as it is. None of 100" in why(one_row(unusual=True, p_value=1 / 101), NAMES)
+    assert why(one_row(p_value=0.5), NAMES) == ""
+    assert why(one_row(noise=[0], p_value=0.01, n_reference=None), NAMES).endswith("p-value 0.01.")
 
 
 def test_the_strongest_node_is_the_largest_inside_what_was_found():
     tree = Intervals(np.array([0, 0, 4, 4, 6]), np.array([8, 4, 8, 6, 8]), np.array([0, 1, 1, 2, 2]))
-    found = np.array([0, 0, 0, 0, 1, 1, 1, 1], bool)
-    names = [f"s{k}" for k in range(8)]
-    told = strongest_node(np.array([0.0, 0.5, 0.0, 0.0, 0.0]), found, tree, names, 100)
+    row = replace(one_row(unknown=range(4, 8)), tree=tree)
+    told = why(row, NAMES, np.array([0.0, 0.5, 0.0, 0.0, 0.0]))
     assert told == "Lowest score: s4 to s7. Of 100, no reference row is as far from the others there."
-    told = strongest_node(np.array([0.5, 0.5, 0.3, 0.01, 0.3]), found, tree, names, 100)
+    told = why(row, NAMES, np.array([0.5, 0.5, 0.3, 0.01, 0.3]))
     assert told == "Lowest score: s4 to s5. Of 100, 1 reference row is as far from the others there."
-    assert strongest_node(np.full(5, np.nan), found, tree, names, 100) == ""
+    assert why(row, NAMES, np.full(5, np.nan)) == ""
+    row = replace(row, order=np.array([0, 1, 2, 3, 7, 5, 4, 6, 8]))
+    assert why(row, NAMES, np.array([0.5, 0.5, 0.3, 0.01, 0.3])).startswith("Lowest score: s5 and s7. Of 100")

@@ -42,14 +42,12 @@ def compilation_said(*, quiet: bool) -> Iterator[None]:
     class Listener(event.Listener):
         said = quiet
 
-        def on_start(self, event: Any) -> None:
-            del event
+        def on_start(self, _: Any) -> None:
             if not self.said:
                 self.said = True
                 progress.say("compiling, once on this machine")
 
-        def on_end(self, event: Any) -> None:
-            del event
+        on_end = on_start
 
     with event.install_listener("numba:compile", Listener()):
         yield
@@ -67,14 +65,12 @@ def worst_rows(summary: dict[str, Any]) -> list[str]:
 
 def _found(summary: dict[str, Any], row: dict[str, Any]) -> str:
     """Name the runs of columns and their kinds; if there are many, or columns are pixels, by the number of cells."""
-    if not row["corrupted"]:
+    if not row["n_corrupted"]:
         return "unusual as a whole"
-    names, kinds = summary["columns"]["names"], [*summary["kinds"], "corrupted"]
-    found = [(start, stop, kinds[kind]) for start, stop, kind in row["corrupted"]]
-    if len(found) > _RUNS_LISTED or summary["columns"]["places"] is not None or summary["grid"] is not None:
-        n_cells = sum(stop - start for start, stop, _ in found)
-        return f"{counted(n_cells, 'cell')}, {' and '.join(dict.fromkeys(kind for _, _, kind in found))}"
-    return ", ".join(f"{name_run(names[start], names[stop - 1])}, {kind}" for start, stop, kind in found)
+    found = [line for line in row["findings"] if line[3] != "missing"]
+    if len(found) > _RUNS_LISTED or summary["grid"] is not None:
+        return f"{counted(row['n_corrupted'], 'cell')}, {' and '.join(dict.fromkeys(line[3] for line in found))}"
+    return ", ".join(f"{name_run(first, last)}, {kind}" for first, last, _, kind, *_ in found)
 
 
 def model_lines(path: str) -> list[str]:

@@ -15,7 +15,7 @@ from treemend.cli.options import Options, changed, parameters
 from treemend.exceptions import ColumnsError, InputError, ParameterError
 from treemend.files.arrow import Batch
 from treemend.files.formats import ReadOptions
-from treemend.files.table import FileTable, any_matches, choose_columns, reasons
+from treemend.files.table import FileTable, choose_columns, reasons
 from treemend.loading import load
 from treemend.mender import Mender
 from treemend.mender.one_table import MOST_REFERENCE_ROWS
@@ -24,6 +24,7 @@ from treemend.report.findings import Findings, Rule
 from treemend.report.words import counted
 from treemend.result import adjusted_p_values
 from treemend.sampling import RowSample
+from treemend.tables import matching
 from treemend.tcs import TCS
 
 Estimator = Mender | TCS
@@ -109,7 +110,7 @@ def find_reference(table: FileTable, options: Options) -> Reference:
     there = [
         pattern
         for pattern in options.passthrough or ()
-        if any_matches(clean.names, pattern) or not any_matches(table.names, pattern)
+        if matching(clean.names, pattern) or not matching(table.names, pattern)
     ]
     learnt, _ = learn(clean, changed(options, passthrough=there))
     return _in_table(learnt, table, options)
@@ -144,6 +145,8 @@ def learn(table: FileTable, options: Options, kind: str = "clean rows") -> tuple
         if kind == ITSELF and len(values) == n_rows:
             own = mender.fit_mend(_named(values, names), fdr=options.fdr).findings()
             learnt = replace(learnt, fdr=options.fdr, own=own)
+            for note in own.notes:
+                say(f"note: {table.label}: {note}", quiet=options.quiet)
         else:
             mender.fit(_named(values, names))
     if names is not None:

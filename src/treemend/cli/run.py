@@ -23,14 +23,14 @@ from treemend.cli.reference import ITSELF, Reference, find_reference, learn, ope
 from treemend.exceptions import OutputError, ParameterError
 from treemend.files.arrow import Batch
 from treemend.files.formats import STANDARD_STREAM, format_of
-from treemend.files.table import FileTable, any_matches, open_writer
+from treemend.files.table import FileTable, open_writer
 from treemend.mender import Mender
 from treemend.mender.drift import DriftTest
 from treemend.params import check_share
-from treemend.report import Findings, SummaryBuilder, as_html, as_json, findings_table
+from treemend.report import Findings, SummaryBuilder, as_html, as_json, by_column, findings_table
 from treemend.report.words import counted, percent
 from treemend.synthetic import waves
-from treemend.tables import listed, shortened
+from treemend.tables import listed
 from treemend.tcs import TCS
 
 # More than this share of the rows declared is not what repairing is for, even if no column has drifted.
@@ -81,18 +81,18 @@ def check_options(options: Options) -> None:
 def mend_table(table: FileTable, reference: Reference | None, options: Options, *, overwrite: bool = False) -> Outcome:
     """Send all batches of a table through the reference, which is found first if there is none, and into files."""
     begun = time.monotonic()
-    given = {name: getattr(options, name) for name in (*_TABLES, "report", "json")}
     inputs = [*table.paths, *(options.clean or ()), *filter(None, [options.model])]
-    targets = {name: path for name, path in given.items() if path is not None}
-    builder = _summary_builder(table, options)
+    outputs = [(name, getattr(options, name)) for name in (*_TABLES, "report", "json")]
+    targets = {name: path for name, path in outputs if path is not None}
+    labels = _words("--label", options.label, table)
+    units = table.units | _words("--unit", options.unit, table)
     with _opened_outputs(targets, inputs, force=options.force or overwrite) as files:
         reference = reference or find_reference(table, options)
         if options.fdr is not None and reference.own is None:
             reference = reference.at_fdr(options.fdr, table)
+        builder = _summary_builder(reference, options, labels, units)
         summary, drift = _walk(table, reference, files, builder, options)
         _stop_if_not_covered(table.label, summary, drift, options)
-        if options.fdr is not None and not summary["totals"]["corrupted_rows"]:
-            say(f"note: {table.label}: {summary['rule']['words'][-1]}", quiet=options.quiet)
         if "report" in files:
             page = as_html(summary, f"treemend report: {printable(table.label)}")
             files["report"].write(page.encode("utf-8", "backslashreplace"))
@@ -149,24 +149,24 @@ def _check_output(path: str, taken: dict[str, str], *, force: bool) -> None:
         raise OutputError(f"{path} already exists; not overwritten. Choose another name, or give --force.")
 
 
-def _summary_builder(table: FileTable, options: Options) -> SummaryBuilder:
-    """Return what collects the findings; labels and units of columns that are not there are refused."""
-    labels, units = _words("--label", options.label, table), _words("--unit", options.unit, table)
+def _words(option: str, texts: list[str] | None, table: FileTable) -> dict[int, str]:
+    """Return the words for columns that are given as NAME=TEXT, by position; columns that are not there are refused."""
+    pairs = [text.rpartition("=") for text in texts or ()]
+    for _, is_given, word in pairs:
+        if not is_given:
+            raise ParameterError(f"{option}: got {word!r} without a column. Give NAME=TEXT.")
+    return by_column(option, {pattern: word for pattern, _, word in pairs}, table.names)
+
+
+def _summary_builder(
+    reference: Reference, options: Options, labels: dict[int, str], units: dict[int, str]
+) -> SummaryBuilder:
+    """Return what collects the findings; words are by the position of columns in the table."""
+    places = list(enumerate(reference.columns))
+    words = [{place: given[column] for place, column in places if column in given} for given in (labels, units)]
     where = f"{options.findings} has" if options.findings else "The option --findings writes"
     rest = f"{where} the findings of every row."
-    return SummaryBuilder(repaired=options.output is not None, labels=labels, units=table.units | units, rest=rest)
-
-
-def _words(option: str, texts: list[str] | None, table: FileTable) -> dict[str, str]:
-    """Return the words for columns that are given as NAME=TEXT; columns without a name are called as by `Findings`."""
-    words: dict[str, str] = {}
-    for pattern, is_given, word in (text.rpartition("=") for text in texts or ()):
-        found = [name for name in table.names if any_matches((name,), pattern)]
-        if not found:
-            problem = f"no column is called {pattern!r}" if is_given else f"got {word!r} without a column"
-            raise ParameterError(f"{option}: {problem}. Give NAME=TEXT; the columns are {shortened(table.names)}.")
-        words |= {name if table.named else f"column {name}": word for name in found}
-    return words
+    return SummaryBuilder(repaired=options.output is not None, labels=words[0], units=words[1], rest=rest)
 
 
 def _walk(
@@ -174,13 +174,21 @@ def _walk(
 ) -> Outcome:
     """Judge and write every batch, in memory that does not grow with the table."""
     columns = reference.columns
-    names = tuple(table.names[column] for column in columns) if table.named else None
+    # Chosen columns of an array keep their numbers.
+    chosen = table.named or len(columns) < len(table.names)
+    names = tuple(f"{'' if table.named else 'column '}{table.names[column]}" for column in columns) if chosen else None
     others = tuple(column for column in range(len(table.names)) if column not in set(columns)) if table.named else ()
-    writers = {}
-    for name in [name for name in _TABLES if name in files]:
-        like, path = table if name == "output" else None, getattr(options, name)
-        named = table.named or name == "findings"
-        writers[name] = open_writer(path, files[name], like=like, named=named, delimiter=options.delimiter)
+    writers = {
+        name: open_writer(
+            getattr(options, name),
+            files[name],
+            like=table if name == "output" else None,
+            named=table.named or name == "findings",
+            delimiter=options.delimiter,
+        )
+        for name in _TABLES
+        if name in files
+    }
     drift = None
     if isinstance(reference.estimator, Mender) and reference.kind != ITSELF:
         drift = DriftTest(reference.estimator._model.drift)

@@ -21,7 +21,10 @@ from numpy.typing import NDArray
 from treemend.exceptions import InputError, ParameterError
 
 STANDARD_STREAM = "-"
-MISSING_WORDS = frozenset({"", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "nil", "?", "-", "--", "."})
+_SPREADSHEET_ERRORS = {"#n/a", "#div/0!", "#value!", "#ref!", "#num!", "#name?", "#null!"}
+MISSING_WORDS = frozenset(
+    {"", "na", "n/a", "<na>", "nan", "null", "none", "nil", "?", "-", "--", ".", *_SPREADSHEET_ERRORS}
+)
 _TEXTS_TRIED = 2_000
 _SYMBOLS, _BLANK = "%|‰|°C|°F|[$€£¥]", "[ \u00a0\u202f]"
 _UNITS = "EUR|USD|GBP|CHF|kg|g|mg|t|km|m|cm|mm|l|ml|h|min|s|ms|V|mV|A|mA|W|kW|kWh|MWh|Hz|kHz|K|bar|mbar|hPa|kPa|Pa|ppm"

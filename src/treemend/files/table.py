@@ -4,7 +4,6 @@ Columns that cannot be used, or say nothing about the others, are recognised and
 columns that are almost empty.
 """
 
-import fnmatch
 import os
 import re
 import shutil
@@ -25,7 +24,7 @@ from treemend.files.arrow import ArrowFile, ArrowWriter, Batch, NpyFile, NpyWrit
 from treemend.files.csv import CsvFile, CsvWriter
 from treemend.files.formats import STANDARD_STREAM, NumberFormat, ReadOptions, format_of
 from treemend.files.recognition import Column, recognise_columns
-from treemend.tables import columns_difference, listed, shortened
+from treemend.tables import columns_difference, listed, matching, shortened
 
 Writer = CsvWriter | ArrowWriter | NpyWriter
 
@@ -67,9 +66,9 @@ class FileTable:
         return found if self.options.missing is None else tuple(replace(column, code=None) for column in found)
 
     @property
-    def units(self) -> dict[str, str]:
-        """The units that are written behind or before the numbers of columns, by name."""
-        return {self.names[column]: "".join(unit).strip() for column, unit in self.sources[0].units.items()}
+    def units(self) -> dict[int, str]:
+        """The units that are written behind or before the numbers of columns, by the position of the column."""
+        return {column: "".join(unit).strip() for column, unit in self.sources[0].units.items()}
 
     def positions(self, names: Sequence[str]) -> tuple[int, ...]:
         """Return where columns are, in the order of ``names``; a `ColumnsError` names all that are missing."""
@@ -111,15 +110,12 @@ def choose_columns(
     If none are wanted by name, those that do not hold measurements are left out. Returns the positions of the columns
     to look at, in the order of the table, and the columns that are passed through though nobody asked for it.
     """
-    unknown = [pattern for pattern in (*wanted, *unwanted) if not any_matches(table.names, pattern)]
+    unknown = [pattern for pattern in (*wanted, *unwanted) if not matching(table.names, pattern)]
     if unknown:
         problem = f"No column is called {' or '.join(map(repr, unknown))} or matches it"
         raise ColumnsError(f"{problem}; there are {shortened(table.names)}. Correct the name.")
-    asked = [
-        position
-        for position, name in enumerate(table.names)
-        if (not wanted or any_matches((name,), *wanted)) and not any_matches((name,), *unwanted)
-    ]
+    kept_out = set(matching(table.names, *unwanted))
+    asked = [position for position in matching(table.names, *(wanted or "*")) if position not in kept_out]
     if not asked:
         raise ColumnsError("No column is left to look at. Choose fewer columns to pass through.")
     left = tuple(position for position in asked if wanted or table.columns[position].kind == "number")
@@ -133,11 +129,6 @@ def choose_columns(
 def reasons(columns: Sequence[Column]) -> str:
     """Name columns, and why they are not looked at."""
     return shortened([f"{column.name!r} ({column.reason})" for column in columns], most=20)
-
-
-def any_matches(names: Sequence[str], *patterns: str) -> bool:
-    """Tell whether one of the names is one of the patterns, or matches it."""
-    return any(name == pattern or fnmatch.fnmatchcase(name, pattern) for name in names for pattern in patterns)
 
 
 def files_of(path: str) -> list[str]:

@@ -26,6 +26,10 @@ from treemend.threads import one_library_thread
 
 IMPUTATIONS = ("mean", "mode", "draw")
 FEWEST_ROWS = 5
+_NONE_AT_FDR = (
+    "No row was declared: in a table that is its own reference rows are ranked among themselves, and hardly any "
+    "p-value is small enough for a false discovery rate. Give clean rows, or a false-alarm rate instead."
+)
 
 
 class Mender(BaseMender):
@@ -260,6 +264,8 @@ class Mender(BaseMender):
                 n_draws=n_draws,
                 seed=self._seed(),
             )
+        if own is not None and fdr is not None and not declared.any():
+            notes = (*notes, _NONE_AT_FDR)
         mask, missing = kinds >= 0, np.isnan(table.values)
         gaps, layout, quantiles = mask | missing, self._model.layout, self._model.drift.quantiles
         findings = Findings(

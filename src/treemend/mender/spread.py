@@ -109,7 +109,9 @@ def learn_spread(
     cells = np.maximum(judged.sum(axis=1), 1)
     above = np.nansum((error / scale) ** 2, axis=1) / cells
     below = np.nansum((deviation * column / scale) ** 2, axis=1) / cells
-    draw_factor = _on_grid(place, scattered, lambda near: np.sqrt(near @ above / max(near @ below, 1e-300)))
+    draw_factor = _on_grid(
+        place, scattered, lambda near: float(np.sqrt(near @ above / max(float(near @ below), 1e-300)))
+    )
     return Spread(
         factor,
         np.minimum(draw_factor, MOST_WIDENED * factor),

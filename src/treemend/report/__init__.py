@@ -6,7 +6,7 @@
 
 from treemend.report.findings import KINDS, Findings, Rule, findings_table
 from treemend.report.page import as_html, as_json, notebook_html, write_html
-from treemend.report.summary import SummaryBuilder, summarise
+from treemend.report.summary import SummaryBuilder, by_column, summarise
 
-__all__ = ["KINDS", "Findings", "Rule", "SummaryBuilder", "as_html", "as_json"]
+__all__ = ["KINDS", "Findings", "Rule", "SummaryBuilder", "as_html", "as_json", "by_column"]
 __all__ += ["findings_table", "notebook_html", "summarise", "write_html"]

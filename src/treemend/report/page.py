@@ -103,7 +103,10 @@ def _rule(summary: Summary) -> str:
     done = "repaired" if summary["repaired"] else "corrupted"
     label = f"{n_corrupted:,} of {n_rows:,} rows {done}; about {expected:,.1f} {mistakes}"
     bars = (("all", "unchanged", n_rows), ("corrupted", done, n_corrupted), ("mistakes", mistakes, expected))
-    drawn = [f"<rect class='{name}' width='{100 * count / n_rows:.3f}' height='5'/>" for name, _, count in bars]
+    drawn = [
+        f"<rect class='{name}' width='{100 * count / n_rows:.3f}' height='5'/>"
+        for name, _, count in sorted(bars, key=lambda bar: -bar[2])
+    ]
     key = [f"<span class='item'><i class='swatch {name}'></i>{word}</span>" for name, word, _ in reversed(bars)]
     return (
         f"<svg class='gauge' viewBox='0 0 100 5' preserveAspectRatio='none' role='img' aria-label='{label}'>"

@@ -6,17 +6,21 @@ JSON can, and is built in memory that does not grow with the number of rows.
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from treemend.exceptions import ParameterError
 from treemend.report.findings import CORRUPTED, KINDS, MISSING, Findings, findings_table, row_runs
-from treemend.report.words import counted, headline, name_run, rule_summary, strongest_node, why
+from treemend.report.words import counted, headline, name_columns, rule_summary, why
+from treemend.tables import matching, shortened
 
-Words: TypeAlias = Mapping[str, str]
+Words: TypeAlias = Mapping[Any, str]
+ByColumn: TypeAlias = Mapping[int, str]
+_NO_WORDS: ByColumn = {}
 Ranked: TypeAlias = list[tuple[tuple[Any, ...], dict[str, Any]]]
 FORMAT = 2
 REST = "mended.findings_table() and the option --findings of the command line give the findings of every row."
@@ -28,25 +32,47 @@ _MAP_ROWS, _MAP_COLUMNS = 256, 400
 
 
 def summarise(findings: Findings, *, labels: Words | None = None, units: Words | str | None = None) -> dict[str, Any]:
-    """Summarise the findings of one table; see `SummaryBuilder`."""
-    return SummaryBuilder(labels=labels, units=units).add(findings).summary()
+    """Summarise the findings of one table.
+
+    ``labels`` and ``units`` are by the names of columns, or patterns of them; columns without a name also have their
+    number. One unit alone is that of all columns.
+    """
+    names = findings.column_names
+    called = [names] if findings.names is not None else [names, list(map(str, range(len(names))))]
+    units = {"*": units} if isinstance(units, str) else units
+    by_number = by_column("labels", labels or {}, *called), by_column("units", units or {}, *called)
+    return SummaryBuilder(labels=by_number[0], units=by_number[1]).add(findings).summary()
+
+
+def by_column(what: str, words: Words, *called: Sequence[str]) -> dict[int, str]:
+    """Return words by the number of the column, given by name or pattern; ``called`` are the names that columns have.
+
+    A later pattern replaces what an earlier one says; one that no column has is refused.
+    """
+    found: dict[int, str] = {}
+    for pattern, word in words.items():
+        columns = [column for names in called for column in matching(names, str(pattern))]
+        if not columns:
+            remedy = f"Give names of columns, or patterns; the columns are {shortened(called[-1])}."
+            raise ParameterError(f"{what}: no column is called {pattern!r}. {remedy}")
+        found |= dict.fromkeys(columns, word)
+    return found
 
 
 class SummaryBuilder:
     """Collects findings batch by batch; batches must be of one table, and the first one gives names, order and rule.
 
     ``repaired`` says whether what was found has been repaired, too. ``labels`` are shown instead of column names,
-    ``units`` beside values: one for each column, or one for all. ``rest`` says where the findings of all rows are, for
+    ``units`` beside values, both by the number of the column. ``rest`` says where the findings of all rows are, for
     tables with more rows than a summary holds.
     """
 
     def __init__(
-        self, *, repaired: bool = True, labels: Words | None = None, units: Words | str | None = None, rest: str = REST
+        self, *, repaired: bool = True, labels: ByColumn = _NO_WORDS, units: ByColumn = _NO_WORDS, rest: str = REST
     ) -> None:
-        self._repaired, self._labels, self._units, self._rest = repaired, labels or {}, units or {}, rest
+        self._repaired, self._labels, self._units, self._rest = repaired, labels, units, rest
         self._shared: Findings | None = None
-        self._worst: Ranked = []
-        self._worst_unusual: Ranked = []
+        self._worst: dict[bool, Ranked] = {False: [], True: []}  # unusual rows apart from the others
         self._totals: Counter[str] = Counter()
         self._warnings: list[str] = []
 
@@ -62,9 +88,9 @@ class SummaryBuilder:
         for kind in range(len(KINDS)):
             cells = labels == kind
             self._kinds[kind] += (cells.any(axis=1).sum(), cells.sum())
-        few = max(1, self._most // 4)
-        self._worst = self._keep_worst(self._worst, findings, np.flatnonzero(~unusual), self._most)
-        self._worst_unusual = self._keep_worst(self._worst_unusual, findings, np.flatnonzero(unusual), few)
+        for apart, most in ((False, self._most), (True, max(1, self._most // 4))):
+            rows = np.flatnonzero(unusual == apart)
+            self._worst[apart] = self._keep_worst(self._worst[apart], findings, rows, most)
         self._warnings = list(dict.fromkeys([*self._warnings, *findings.notes]))
         n_corrupted = int(corrupted.any(axis=1).sum())
         self._totals.update(rows=len(labels), corrupted_rows=n_corrupted, unusual_rows=int(unusual.sum()))
@@ -76,7 +102,7 @@ class SummaryBuilder:
         assert shared is not None, "at least one batch was added"
         totals = {**self._totals, "columns": n_columns, "cells": self._totals["rows"] * n_columns}
         totals["corrupted_cells"], totals["missing_cells"] = self._map.by_column.sum(axis=1).tolist()
-        rows, unusual_rows = ([record for _, record in ranked] for ranked in (self._worst, self._worst_unusual))
+        rows, unusual_rows = ([record for _, record in ranked] for ranked in self._worst.values())
         kinds = [{"rows": n_rows, "cells": n_cells} for n_rows, n_cells in self._kinds.tolist()]
         n_listed = len(rows) + len(unusual_rows)
         listed = f"The {n_listed:,} worst of {counted(totals['rows'], 'row')} are listed with their values"
@@ -115,9 +141,9 @@ class SummaryBuilder:
         n_columns = findings.before.shape[1]
         # What holds for all batches; the rows of the first one need not stay in memory.
         self._shared = replace(findings.take(np.zeros(0, dtype=np.int64)), node_scores=None, row_ids=None)
-        # All columns in layout order, their names in that order, and the places of those that charts show.
-        self._order, own_names = findings.layout_order, findings.column_names
-        self._names = [self._labels.get(own_names[column], own_names[column]) for column in self._order]
+        # All columns in layout order, the places in it of those that charts show, and what all are called.
+        self._order = findings.layout_order
+        self._names = [self._labels.get(column, name) for column, name in enumerate(findings.column_names)]
         self._places = np.unique(np.linspace(0, n_columns - 1, min(n_columns, _MOST_SHOWN_COLUMNS)).astype(np.int64))
         numbers = 2 * len(self._places) + (0 if findings.tree is None else len(findings.tree.start))
         self._most = int(np.clip(_MOST_NUMBERS // numbers, _FEWEST_RECORDS, _MOST_RECORDS))
@@ -174,39 +200,24 @@ class SummaryBuilder:
         means = ("before_mean", "after_mean", "spread_mean", "evidence_max")
         lines += [plain_numbers(np.array(table[name])) for name in means]
         record["findings"] = [list(line) for line in zip(*lines, strict=True)]
-        record["why"] = self._why(record, findings, nodes)
+        record["why"] = why(findings, self._names, nodes)
         return record
 
-    def _why(self, record: dict[str, Any], findings: Findings, nodes: NDArray[np.float64] | None) -> str:
-        n_reference = findings.rule.n_reference if findings.rule else None
-        parts, names = [], self._names
-        for start, stop, kind in record["corrupted"]:
-            name = name_run(names[start], names[stop - 1]) if findings.grid is None else ""
-            parts.append((name, KINDS[kind] if kind >= 0 else "", stop - start))
-        words = why(parts, unusual=record["unusual"], p_value=record["p_value"], n_reference=n_reference)
-        if nodes is not None and findings.tree is not None and parts:
-            found = findings.mask[0, self._order]
-            words = f"{words} {strongest_node(nodes, found, findings.tree, names, n_reference)}".strip()
-        return words
-
     def _column_summary(self, shared: Findings) -> dict[str, Any]:
-        order, names, places = self._order, self._names, self._places
-        (hits, missing), columns = self._map.by_column, order[places]
+        names, (hits, missing), columns = self._names, self._map.by_column, self._order[self._places]
         low, high = shared.reference_low, shared.reference_high
-        own_names, unit = shared.column_names, self._units
-        units = [unit if isinstance(unit, str) else unit.get(own_names[column], "") for column in columns]
         return {
-            "named": shared.names is not None,
-            "names": [names[place] for place in places],
-            "units": units if any(units) else None,
-            "places": places.tolist() if len(places) < len(names) else None,
-            "order": None if np.array_equal(order, np.arange(len(order))) else columns.tolist(),
-            "corrupted": hits[places].tolist(),
-            "missing": missing[places].tolist(),
+            "named": shared.names is not None or bool(self._labels),
+            "names": [names[column] for column in columns],
+            "units": [self._units.get(column, "") for column in columns.tolist()] if self._units else None,
+            "places": self._places.tolist() if len(columns) < len(names) else None,
+            "order": None if np.array_equal(self._order, np.arange(len(names))) else columns.tolist(),
+            "corrupted": hits[self._places].tolist(),
+            "missing": missing[self._places].tolist(),
             "reference_low": None if low is None else plain_numbers(low[columns]),
             "reference_high": None if high is None else plain_numbers(high[columns]),
             "most_hit": [
-                {"name": name_run(names[start], names[stop - 1]), "peak": names[peak]}
+                {"name": name_columns(self._order[start:stop], names), "peak": names[self._order[peak]]}
                 | {"start": start, "stop": stop, "rows": int(hits[peak])}
                 for start, stop, peak in hit_together(hits, self._joint_hits)
             ],

@@ -1,12 +1,13 @@
 """Sentences of the report: what was done, which rule decided and what it promises, why a row was declared."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from treemend.report.findings import KINDS, Rule
+from treemend.report.findings import KINDS, Findings, Rule
 
 _RULES = {
     "rate": "False-alarm rate {share}: on average at most that share of clean rows is changed.",
@@ -20,10 +21,7 @@ _KINDS = {
     "stuck": ("is stuck", "are stuck at one value", "which clean rows like this one do not show there"),
 }
 _UNUSUAL = "The row is unusual as a whole, or too little of it is usual to tell what is wrong. It was left as it is."
-_NONE_AT_FDR = (
-    "No row was declared: no p-value is small enough. In a table that is its own reference hardly any can be, since "
-    "its rows are ranked among themselves: give clean rows, or a false-alarm rate instead."
-)
+_NONE_AT_FDR = "No row was declared: no p-value is small enough."
 _MOST_RUNS, _LONGEST_NAME = 3, 40
 
 
@@ -50,6 +48,22 @@ def name_run(first: str, last: str) -> str:
     if first.startswith("column ") and last.startswith("column "):
         first, last = f"columns {first[7:]}", last[7:]
     return f"{first} to {last}"
+
+
+def name_columns(columns: NDArray[np.int64], names: Sequence[str]) -> str:
+    """Name columns in the order of the table, by at most three runs, whatever their order in charts.
+
+    Examples
+    --------
+    >>> name_columns(np.array([6, 1, 2, 3]), list("abcdefgh"))
+    'b to d and g'
+    """
+    columns = np.sort(columns)
+    runs = np.split(columns, np.flatnonzero(np.diff(columns) > 1) + 1)
+    words = [name_run(names[run[0]], names[run[-1]]) for run in runs[:_MOST_RUNS]]
+    n_left = sum(map(len, runs[_MOST_RUNS:]))
+    words += [f"{n_left:,} more"] * (n_left > 0)
+    return ", ".join([*words[:-2], " and ".join(words[-2:])])
 
 
 def _was(count: int) -> str:
@@ -86,9 +100,8 @@ def rule_summary(rule: Rule | None, n_rows: int, n_corrupted: int) -> dict[str, 
         return None
     rate = rule.reference_rate if rule.name == "tau" else rule.value
     told: dict[str, Any] = {"name": rule.name, "value": rule.value, "rate": rate, "reference_rows": rule.n_reference}
-    told |= {"reference_rate": rule.reference_rate, "powerless": rule.powerless, "tau": rule.tau}
-    if rule.name == "tau":
-        told["tau"] = rule.value
+    told |= {"reference_rate": rule.reference_rate, "powerless": rule.powerless}
+    told["tau"] = rule.value if rule.name == "tau" else rule.tau
     words = [_RULES[rule.name].format(share=percent(rule.value), value=rule.value)]
     reference = counted(rule.n_reference or 0, "reference row")
     if rule.powerless:
@@ -104,7 +117,7 @@ def rule_summary(rule: Rule | None, n_rows: int, n_corrupted: int) -> dict[str, 
         shared = 1 + (n_rows - 1) / (rule.n_reference + 2) if rule.n_reference else 1.0
         told["rarely_above"] = bound = expected + 2 * math.sqrt(expected * (1 - rate) * shared)
         if_clean = f"If all {counted(n_rows, 'row')} were clean, expect {_about(expected)} by mistake"
-        words.append(f"{if_clean}, rarely more than {math.ceil(bound):,}. {_found(n_corrupted, expected, bound)}")
+        words.append(f"{if_clean}, rarely more than {int(bound):,}. {_found(n_corrupted, expected, bound)}")
         if rule.n_reference is not None and rule.reference_rate is not None:
             share = percent(rule.reference_rate)
             words.append(f"Measured on {reference}, each judged without itself: {share} of them are declared.")
@@ -125,19 +138,20 @@ def _found(n_corrupted: int, expected: float, rarely_above: float) -> str:
     return f"{found}, which mistakes alone could explain: check each before you rely on it."
 
 
-def why(parts: list[tuple[str, str, int]], *, unusual: bool, p_value: float | None, n_reference: int | None) -> str:
-    """Say why a row was declared; `parts` are runs of columns: name and kind (empty if unknown), number of cells."""
-    sentences = [_UNUSUAL] if unusual else []
-    for kind in KINDS:
-        names = [name for name, of_kind, _ in parts if of_kind == kind]
-        if names:
-            n_cells = sum(size for _, of_kind, size in parts if of_kind == kind)
-            joined = ", ".join([*names[:-2], " and ".join(names[-2:])])
+def why(row: Findings, names: Sequence[str], nodes: NDArray[np.float64] | None = None) -> str:
+    """Say why the only row of some findings was declared; `nodes` are the scores of the tree's nodes, if it has one."""
+    labels, n_reference = row.cell_labels[0], row.rule.n_reference if row.rule else None
+    sentences = [_UNUSUAL] if row.left_alone[0] else []
+    for number, kind in enumerate(KINDS):
+        columns = np.flatnonzero(labels == number)
+        if len(columns):
             one, several, rest = _KINDS[kind]
-            subject = joined if len(names) <= _MOST_RUNS and all(names) else counted(n_cells, "value")
-            sentences.append(f"{subject} {one if n_cells == 1 else several}, {rest}.")
-    if p_value is not None and (sentences or parts):
-        sentences.append(_evidence(p_value, n_reference))
+            subject = name_columns(columns, names) if row.grid is None else counted(len(columns), "value")
+            sentences.append(f"{subject} {one if len(columns) == 1 else several}, {rest}.")
+    if row.p_values is not None and (sentences or row.mask.any()):
+        sentences.append(_evidence(row.p_values[0], n_reference))
+    if nodes is not None and np.isfinite(nodes).any() and row.mask.any():
+        sentences.append(_strongest_node(nodes, row, names, n_reference))
     return " ".join(sentences)
 
 
@@ -151,17 +165,14 @@ def _evidence(p_value: float, n_reference: int | None) -> str:
     return f"{rows} {'show' if as_much > 1 else 'shows'} as much evidence (p-value {p_value:.2g}{extrapolated})."
 
 
-def strongest_node(
-    scores: NDArray[np.float64], found: NDArray[np.bool_], tree: Any, names: list[str], n_reference: int | None
-) -> str:
-    """Name the tree's node with the lowest score, inside `found` where possible; that and `names` in layout order."""
-    if not np.isfinite(scores).any():
-        return ""
-    before = np.concatenate(([0], np.cumsum(found)))
+def _strongest_node(scores: NDArray[np.float64], row: Findings, names: Sequence[str], n_reference: int | None) -> str:
+    """Name the tree's node with the lowest score, inside what was found where possible."""
+    tree, order = row.tree, row.layout_order
+    before = np.concatenate(([0], np.cumsum(row.mask[0, order])))
     inside = before[tree.stop] - before[tree.start] == tree.stop - tree.start
     candidates = (inside if inside.any() else np.ones(len(scores), dtype=bool)) & np.isfinite(scores)
     node = int(np.lexsort((tree.start - tree.stop, np.where(candidates, scores, np.inf)))[0])
-    part = name_run(names[tree.start[node]], names[tree.stop[node] - 1])
+    part = name_columns(order[tree.start[node] : tree.stop[node]], names)
     if n_reference is None:
         return f"Lowest score: {part}, {scores[node]:.3g}."
     count = round(float(scores[node]) * n_reference)
