@@ -76,6 +76,7 @@ class Answers(NamedTuple):
 
     labels: Labels  # n x d: kind of each cell, -1 where kept
     odds: Floats  # n: log odds of the set
+    prior: Floats  # n: what of these is prior, by the number of its cells, runs and rectangles
     rest: Floats  # n: quadratic form of the kept cells under their likeliest component
     move: Floats  # n: log odds of a common move of all cells
 
@@ -274,14 +275,13 @@ def _keep_best(
     if n == 0 or (n > MOST_OUT * len(u) and kind != STUCK):
         return
     terms, forms = np.empty(len(q)), np.empty(len(q))
-    odds = -whole - rules.extra[kind if kind < CORE else NOISE]
+    prior = rules.prior[n, runs]
     if boxes > 0:
         n_cells, runs = count_runs(labels, rules.earlier, NOISE)
-        odds += rules.prior[n_cells, runs] - rules.box * boxes
+        prior = rules.prior[n_cells, runs] - rules.box * boxes
         for j in range(len(u)):
             labels[j] = min(labels[j], NOISE)
-    else:
-        odds += rules.prior[n, runs]
+    odds = prior - whole - rules.extra[kind if kind < CORE else NOISE]
     if kind == FOREIGN:
         _alone_terms(mix, law, away, _list_cells(labels, FOREIGN, space.order), space, terms)
         odds += log_sum(terms)
@@ -294,7 +294,7 @@ def _keep_best(
             odds += u[j]
     margin = CLOSE if n > count_runs(answers.labels[i], rules.earlier, SINGLE)[0] else 0.0
     if odds > answers.odds[i] + margin:
-        answers.odds[i] = odds
+        answers.odds[i], answers.prior[i] = odds, prior
         answers.rest[i] = forms[largest(terms)]
         for j in range(len(u)):
             answers.labels[i, j] = labels[j]
@@ -329,7 +329,7 @@ def find_rows(
         u = slopes[i]
         whole = row_state(mix, law, rows[i], away, r, q, terms)
         answers.move[i] = _move_gain(mix, law, r, q, whole, terms)
-        answers.odds[i], answers.rest[i] = -np.inf, 0.0
+        answers.odds[i], answers.prior[i], answers.rest[i] = -np.inf, 0.0, 0.0
         for j in range(d):
             answers.labels[i, j] = KEPT
         explained = False
