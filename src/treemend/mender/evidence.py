@@ -73,6 +73,9 @@ class WindowEvidence(NamedTuple):
     noise_odds, noise, core_odds, core : (n, K)
         For each component, the largest log density of a row with a window of noise, and with a window that is kept and
         noise elsewhere; and the numbers of these windows.
+    kept, alone : (n, 2, K)
+        For each component, the log density of what the best foreign and the best shifted window leave, and of these
+        windows by themselves.
     cells : (n, d)
         Log odds of each cell by itself being noise; 0 where missing.
     log_density : (n,)
@@ -85,6 +88,8 @@ class WindowEvidence(NamedTuple):
     noise: Integers
     core_odds: Floats
     core: Integers
+    kept: Floats
+    alone: Floats
     cells: Floats
     log_density: Floats
 
@@ -178,6 +183,8 @@ def window_evidence(scan: Scan, rows: Floats, log_slope: Floats, n_jobs: int | N
         np.zeros(shape, np.int64),
         np.full(shape, -np.inf),
         np.zeros(shape, np.int64),
+        np.zeros((n, 2, n_components)),
+        np.zeros((n, 2, n_components)),
         np.zeros((n, d)),
         np.zeros(n),
     )
@@ -328,6 +335,8 @@ def _best_windows(
     ):
         best[:] = values.max(axis=1)[:, :n].T
         window[:] = values.argmax(axis=1)[:, :n].T
+    for terms, values in ((found.kept, without), (found.alone, alone)):
+        terms[:] = values[:, found.window[:, FOREIGN:], np.arange(n)[:, None]].transpose(1, 2, 0)
 
 
 def _student(level: Floats, kept: Any, form: Floats, tail: float) -> Floats:

@@ -168,13 +168,22 @@ def mend_rows(
         )
         moved = shifted[chunk].any(axis=1)
         if moved.any():
-            own, amounts = chunk[moved], np.full((2, len(chunk)), np.nan)
+            own, amount, deviation = chunk[moved], *np.full((2, len(chunk)), np.nan)
             believed = np.where(gaps[own] & ~shifted[own], np.nan, values[own])
             cells, cells_moved = (
                 (blocks.reduce(believed), blocks.any(shifted[own])) if blocks else (believed, shifted[own])
             )
-            amounts[:, moved] = shift_amounts(model.detector, cells, cells_moved)
-            take_back(filler.columns, values[chunk], shifted[chunk], *amounts, found, imputation=imputation, seed=seed)
+            amount[moved], deviation[moved] = shift_amounts(model.detector, cells, cells_moved)
+            take_back(
+                filler.columns,
+                values[chunk],
+                shifted[chunk],
+                amount,
+                deviation,
+                found,
+                imputation=imputation,
+                seed=seed,
+            )
         filled.values[chunk] = np.where(gaps[chunk], found.values, np.nan)
         filled.spread[chunk] = np.where(gaps[chunk], found.spread, np.nan)
         filled.draws[:, chunk] = np.where(gaps[chunk], found.draws, np.nan)

@@ -49,9 +49,10 @@ Integers = NDArray[np.int64]
 Labels = NDArray[np.int8]
 Booleans = NDArray[np.bool_]
 
-# How far behind the first one, in nats, another component may be that is followed from the same kind of start.
-FAR_BEHIND = 30.0
-# A foreign window is not followed if it begins this many nats behind the best set of noise.
+# How far behind the first one, in nats, another component may be that is followed from the same kind of start: farther
+# ones hardly ever win, and each costs as much as the first.
+FAR_BEHIND = 8.0
+# A foreign window or one that is kept is not followed if it begins this many nats behind the best set of noise.
 HOPELESS = 15.0
 # A move of the whole row costs this many nats.
 MOVE_PRICE, MOVE_STEPS = 1.5, 20
@@ -272,7 +273,10 @@ def _keep_best(
 ) -> None:
     """Let a set be the answer of row i if its log odds under the whole density are the largest so far."""
     n, runs = count_runs(labels, rules.earlier, SINGLE)
-    if n == 0 or (n > MOST_OUT * len(u) and kind != STUCK):
+    known = boxes == 0
+    for j in range(len(u)):
+        known = known and labels[j] == answers.labels[i, j]
+    if n == 0 or known or (n > MOST_OUT * len(u) and kind != STUCK):
         return
     terms, forms = np.empty(len(q)), np.empty(len(q))
     prior = rules.prior[n, runs]
@@ -344,20 +348,22 @@ def find_rows(
                 followed = rules.followed
                 for k in range(n_components):
                     terms[k] = starts.best.core_odds[i, k] if kind == CORE else starts.best.noise_odds[i, k]
+                k = largest(terms)
+                size = windows.size[starts.best.core[i, k]]
+                if kind == CORE and terms[k] - whole + rules.prior[d - size, 1] < answers.odds[i] - HOPELESS:
+                    continue
             elif kind == STUCK:
                 for j in range(d):
                     labels[j] = STUCK if starts.stuck[i, j] else KEPT
+                kept_terms(mix, law, r, q, _list_cells(labels, NOISE, space.order), space, terms, forms)
             else:
                 m = _mark(windows, starts.best.window[i, kind], kind, labels)
                 first_odds = starts.best.values[i, kind] + rules.prior[m, 1] - rules.extra[kind]
                 if kind == FOREIGN and first_odds < answers.odds[i] - HOPELESS:
                     continue
-                for a in range(m):
-                    space.order[a] = windows.order[windows.first[starts.best.window[i, kind]] + a]
-                _alone_terms(mix, law, away, m, space, terms)
-                donor = largest(terms)
-            if not by_component:
-                kept_terms(mix, law, r, q, _list_cells(labels, NOISE, space.order), space, terms, forms)
+                donor = largest(starts.best.alone[i, kind - FOREIGN])
+                for k in range(n_components):
+                    terms[k] = starts.best.kept[i, kind - FOREIGN, k]
             least = terms[largest(terms)] - FAR_BEHIND
             for _ in range(min(followed, n_components)):
                 k = largest(terms)
