@@ -17,7 +17,7 @@ import tempfile
 TASK = """
 import sys, time
 import numpy as np
-import numba, sklearn.cluster
+import numba, sklearn
 import treemend
 generator = np.random.default_rng(0)
 rows = np.lib.stride_tricks.sliding_window_view(generator.normal(size=(400, 79)), 16, axis=1).mean(axis=2)

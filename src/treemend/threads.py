@@ -54,18 +54,18 @@ def _inside_a_worker() -> bool:
 
 @contextmanager
 def one_library_thread() -> Iterator[None]:
-    """Keep BLAS and OpenMP to one thread while the block runs.
+    """Keep BLAS to one thread while the block runs.
 
     Our matrices are small and our rows are shared among threads of our own; a library that starts a thread for every
     core, for each of thousands of small factorisations, is many times slower on a busy machine.
     """
-    with _library_threads("sklearn.cluster" in sys.modules).limit(limits=1):
+    with _library_threads().limit(limits=1):
         yield
 
 
 @functools.cache
-def _library_threads(_clustering_loaded: bool) -> Any:
-    """Return what controls the threads of the libraries loaded so far; to look for them takes 10 ms."""
+def _library_threads() -> Any:
+    """Return what controls the threads of the libraries that are loaded; to look for them takes 10 ms."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

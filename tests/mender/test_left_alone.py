@@ -40,7 +40,7 @@ def test_a_set_that_is_unlikely_is_not_believed():
     labels = np.full((4, 10), -1, np.int8)
     labels[:3, 2] = NOISE
     labels[3, 2:5] = STUCK
-    answers = Answers(labels, np.array([-2.9, -3.1, 5.0, -9.0]), np.full(4, 9.0), np.full(4, -1.0))
+    answers = Answers(labels, np.array([-2.9, -3.1, 5.0, -9.0]), np.zeros(4), np.full(4, 9.0), np.full(4, -1.0))
     np.testing.assert_array_equal(is_unusual(rarity, answers, 6.0), [False, True, False, False])
 
 

@@ -115,6 +115,7 @@ def test_log_odds_are_those_of_the_formula(seed):
         assert (n, runs) == count_runs(labels, rules.earlier, SINGLE)
         evidence = log_odds(density, rows[i], u[i], labels)
         assert answers.odds[i] == pytest.approx(evidence + rules.prior[n, runs], abs=1e-6)
+        assert answers.prior[i] == rules.prior[n, runs]
 
 
 @settings(max_examples=12, deadline=None)

@@ -8,7 +8,7 @@ from scipy.stats import multivariate_t, norm
 from treemend import Mender
 from treemend.mender.columns import learn_columns
 from treemend.mender.density import make_density
-from treemend.mender.evidence import FOREIGN, NOISE, SHIFT, prepare_scan
+from treemend.mender.evidence import SHIFT, prepare_scan
 from treemend.mender.layout import Layout
 from treemend.mender.shifts import Deviations
 from treemend.synthetic import waves
@@ -48,21 +48,10 @@ def test_odds_of_a_shift_equal_numerical_integration(case):
 
     total = quad(integrand, -1, 1, limit=500)[0]
     mean = quad(lambda amount: amount * integrand(amount), -1, 1, limit=500)[0] / total
-    found = Deviations(scan, columns, values, out).shift()
+    row, slope = (part[0] for part in columns.to_rows(values[None]))
+    found = Deviations(scan, columns, values, row, slope, out).shift()
     assert found.odds == pytest.approx(np.log(total), abs=0.05)
     assert found.amount == pytest.approx(mean, abs=0.1 * found.deviation)
-
-
-def test_odds_of_noise_and_foreign_cells_equal_scipy(case):
-    scan, columns, values, out = case
-    density = scan.density
-    row, slope = (part[0] for part in columns.to_rows(values[None]))
-    whole, kept = log_density(density, row, np.ones(5, bool)), log_density(density, row, ~out)
-    found = Deviations(scan, columns, values, out)
-    noise = kept - whole + (slope[out] - 0.25).sum()
-    assert found.odds_without(np.where(out, NOISE, -1), 0.25) == pytest.approx(noise)
-    foreign = kept - whole + log_density(density, row, out)
-    assert found.odds_without(np.where(out, FOREIGN, -1), 0.25) == pytest.approx(foreign)
 
 
 def test_a_shift_is_taken_back_and_the_detail_stays():

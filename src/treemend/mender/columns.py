@@ -83,7 +83,7 @@ def learn_columns(values: Floats, order: Integers, widths: Floats | None = None)
     values = np.take(values, order, axis=1)
     known = ~np.isnan(values)
     width = column_widths(values)
-    low, high = column_quantiles(values, (0.0, 1.0))
+    low, high = (np.where(known.any(axis=0), end.reduce(values, axis=0), 0.0) for end in (np.fmin, np.fmax))
     if widths is not None:
         width = np.where(width > 0, width, widths[order])
     width = np.where(width > 0, width, 1.0)

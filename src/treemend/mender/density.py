@@ -47,6 +47,8 @@ MOST_PRODUCTS = 1 << 19
 MOST_PRODUCTS_INCOMPLETE = 1 << 18
 FEWEST_TO_CHOOSE = 3
 MOST_TO_CHOOSE = 3_000
+# Rows whose likelihood is judged: with fewer, shapes that differ little are told apart by chance.
+MOST_JUDGED = 600
 # With fewer rows than this, each third is left out in turn.
 FEW_ROWS = 500
 MOST_INCOMPLETE_TO_CHOOSE = 1_000
@@ -141,7 +143,8 @@ def make_density(centre: Floats, covariance: Floats, log_weight: Floats, tail: f
 
 def learn_density(rows: Floats, shape: Shape, seed: int) -> tuple[Density, Integers]:
     """Learn a density of a shape from rows with NaN where values are missing; also the component of each row."""
-    moments, assignment = _learn_moments(rows, _roughly_filled(rows), shape, seed)
+    filled = _roughly_filled(rows)
+    moments, assignment = _learn_moments(rows, filled, clusters(filled, shape.n_components, seed), shape)
     return _density(moments, shape), assignment.share.argmax(axis=1)
 
 
@@ -159,15 +162,20 @@ def choose_shape(rows: Floats, seed: int) -> Shape:
     most_products = MOST_PRODUCTS if complete else MOST_PRODUCTS_INCOMPLETE
     places = np.random.default_rng(seed).permutation(n)[:most_rows]
     thirds = [places[i::3] for i in range(3 if n <= FEW_ROWS else 1)]
-    splits = [(rows[np.setdiff1d(places, third)], rows[third]) for third in thirds]
+    splits = [(rows[np.setdiff1d(places, third)], rows[third[:MOST_JUDGED]]) for third in thirds]
     filled = [_roughly_filled(learning) for learning, _ in splits]
+
+    @cache
+    def labels_of(n_components: int) -> list[Integers]:
+        return [clusters(rough, n_components, seed) for rough in filled]
+
     best, best_value = Shape(1, SHRINKAGES[-1]), -math.inf
     one_component: list[_Judge] = []
 
     def judges_of(start: Shape) -> list[_Judge]:
         return [
-            _Judge(_learn_moments(learning, rough, start, seed)[0], judging)
-            for (learning, judging), rough in zip(splits, filled, strict=True)
+            _Judge(_learn_moments(learning, rough, labels, start)[0], judging)
+            for (learning, judging), rough, labels in zip(splits, filled, labels_of(start.n_components), strict=True)
         ]
 
     for n_components in COMPONENTS:
@@ -236,8 +244,7 @@ def _choose_shrinkage(judges: list[_Judge], start: Shape, guess: float) -> tuple
     return Shape(start.n_components, SHRINKAGES[at]), value(at)
 
 
-def _learn_moments(rows: Floats, filled: Floats, shape: Shape, seed: int) -> tuple[Moments, Assignment]:
-    labels = clusters(filled, shape.n_components, seed)
+def _learn_moments(rows: Floats, filled: Floats, labels: Integers, shape: Shape) -> tuple[Moments, Assignment]:
     share = (labels[:, None] == np.arange(labels.max() + 1)).astype(np.float64)
     centre = np.broadcast_to(filled.mean(axis=0), (share.shape[1], rows.shape[1]))
     assignment = Assignment(share, share)

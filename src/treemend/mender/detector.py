@@ -55,7 +55,7 @@ CELL_PRICE, FULL_PRICE = 0.25, 64
 # `python -m experiments.robustness grids`.
 PIXEL_PRICE = 0.5
 # How many components are followed from each kind of start in narrow rows; one in others.
-FOLLOWED = 3
+FOLLOWED = 2
 # A run of equal values that is so far out, in slopes beyond the edge of its tail, is stuck whatever else may be odd.
 SURELY_STUCK = 3.0
 # So much of the largest evidence of a single cell does not speak for a window: an odd clean row is odd in one cell
@@ -309,28 +309,37 @@ def _find_sets(
         best = weighed.part(some) if weighed else None
         answers = search_rows(group.scan, rules, rows, log_slope, run, tried, n_jobs, best)
         if tried != (STUCK,):
-            _find_shifts(detector, group, some, rules, answers)
+            # A rest that is odd stays so, whatever its cells are called.
+            believed = answers._replace(odds=np.full(len(rows), np.inf))
+            _find_shifts(
+                detector,
+                group,
+                some,
+                ~is_unusual(detector.rarity, believed, detector.density.tail),
+                rules.extra,
+                answers,
+            )
         unusual[some] = is_unusual(detector.rarity, answers, detector.density.tail)
         kinds = np.where(unusual[some][:, None], np.int8(-1), answers.labels)
         found.kinds[group.block(some)] = kinds
     found.unusual[group.members] = unusual
 
 
-def _find_shifts(detector: Detector, group: Group, some: Booleans, rules: Rules, answers: Answers) -> None:
-    """Call sets shifted whose cells are likelier to be moved by a common amount than to be noise or foreign."""
-    columns = detector.columns.part(group.cells)
-    for i, values in enumerate(group.values[some]):
-        labels = answers.labels[i]
+def _find_shifts(
+    detector: Detector, group: Group, some: Booleans, sought: Booleans, extra: Floats, answers: Answers
+) -> None:
+    """Call sets shifted whose cells are likelier to be moved by a common amount than to be noise or foreign.
+
+    ``answers`` are those of some rows of the group, ``sought`` tells in which of them this matters.
+    """
+    columns, rows = detector.columns.part(group.cells), np.flatnonzero(some)
+    for i in np.flatnonzero(sought).tolist():
+        labels, at = answers.labels[i], rows[i]
         out = labels >= 0
-        if not out.any():
-            continue
-        row = Deviations(group.scan, columns, values, out)
-        if (labels == SHIFTED).any():
-            runs = int((out & ~np.append(out, False)[rules.earlier[0]]).sum())
-            before = float(answers.odds[i] - rules.prior[int(out.sum()), runs])
-        else:
-            before = row.odds_without(labels, cell_price(group.scan))
-        odds = row.shift(least=before).odds - rules.extra[SHIFTED]
+        # What a foreign set costs beyond noise is not held against it here.
+        before = float(answers.odds[i] - answers.prior[i] + extra[FOREIGN] * (labels == FOREIGN).any())
+        row = Deviations(group.scan, columns, group.values[at], group.rows[at], group.log_slope[at], out)
+        odds = row.shift(least=before).odds - extra[SHIFTED]
         if odds > before:
             labels[out] = SHIFTED
             answers.odds[i] += odds - before
@@ -347,9 +356,8 @@ def shift_amounts(detector: Detector, values: Floats, shifted: Booleans) -> tupl
         columns, out = detector.columns.part(group.cells), shifted[:, detector.layout.order][group.block()]
         for i, own in enumerate(out):
             if own.any() and not own.all():
-                _, amount[group.members[i]], deviation[group.members[i]] = Deviations(
-                    group.scan, columns, group.values[i], own
-                ).shift()
+                row = Deviations(group.scan, columns, group.values[i], group.rows[i], group.log_slope[i], own)
+                _, amount[group.members[i]], deviation[group.members[i]] = row.shift()
     return amount, deviation
 
 
@@ -370,7 +378,7 @@ def search_rows(
 ) -> Answers:
     """Find the best set of each row, from some kinds of starts; their windows are weighed unless that is given."""
     n, d = rows.shape
-    answers = Answers(np.full((n, d), -1, np.int8), np.zeros(n), np.zeros(n), np.zeros(n))
+    answers = Answers(np.full((n, d), -1, np.int8), *(np.zeros(n) for _ in range(4)))
     mix, law = mixture_arrays(scan)
     weighed = best or window_evidence(scan, rows, log_slope, n_jobs)
     kinds = np.isin(np.arange(5), tried)

@@ -70,10 +70,12 @@ def fill(
     gaps = missing if gaps is None else np.asarray(gaps | missing)
     rows, in_layout = columns.to_rows(np.where(gaps, np.nan, values))[0], gaps[:, columns.order]
     n_drawn = max(n_draws, int(imputation == "draw"))
-    law = conditional(density, rows, n_drawn, seed)
-    if softened is not None:
-        soft, stretch = conditional(softened, rows, n_drawn, seed), is_stretch(in_layout)[:, None]
-        law = Conditional(*(np.where(stretch, its, mine) for mine, its in zip(law, soft, strict=True)))
+    stretch = is_stretch(in_layout) if softened else np.zeros(len(rows), bool)
+    mean, variance, mode = np.empty((3, *rows.shape))
+    law = Conditional(mean, variance, mode, np.empty((n_drawn, *rows.shape)))
+    for its_density, own in ((density, ~stretch), (softened or density, stretch)):
+        for whole, part in zip(law, conditional(its_density, rows[own], n_drawn, seed), strict=True):
+            whole[..., own, :] = part
     one, many = (1.0, 1.0) if spread is None else spread.factors(in_layout)
     drawn = law.mean + many * (law.draws - law.mean)
 

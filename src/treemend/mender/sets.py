@@ -49,9 +49,10 @@ Integers = NDArray[np.int64]
 Labels = NDArray[np.int8]
 Booleans = NDArray[np.bool_]
 
-# How far behind the first one, in nats, another component may be that is followed from the same kind of start.
-FAR_BEHIND = 30.0
-# A foreign window is not followed if it begins this many nats behind the best set of noise.
+# How far behind the first one, in nats, another component may be that is followed from the same kind of start: farther
+# ones hardly ever win, and each costs as much as the first.
+FAR_BEHIND = 8.0
+# A foreign window or one that is kept is not followed if it begins this many nats behind the best set of noise.
 HOPELESS = 15.0
 # A move of the whole row costs this many nats.
 MOVE_PRICE, MOVE_STEPS = 1.5, 20
@@ -76,6 +77,7 @@ class Answers(NamedTuple):
 
     labels: Labels  # n x d: kind of each cell, -1 where kept
     odds: Floats  # n: log odds of the set
+    prior: Floats  # n: what of these is prior, by the number of its cells, runs and rectangles
     rest: Floats  # n: quadratic form of the kept cells under their likeliest component
     move: Floats  # n: log odds of a common move of all cells
 
@@ -271,17 +273,19 @@ def _keep_best(
 ) -> None:
     """Let a set be the answer of row i if its log odds under the whole density are the largest so far."""
     n, runs = count_runs(labels, rules.earlier, SINGLE)
-    if n == 0 or (n > MOST_OUT * len(u) and kind != STUCK):
+    known = boxes == 0
+    for j in range(len(u)):
+        known = known and labels[j] == answers.labels[i, j]
+    if n == 0 or known or (n > MOST_OUT * len(u) and kind != STUCK):
         return
     terms, forms = np.empty(len(q)), np.empty(len(q))
-    odds = -whole - rules.extra[kind if kind < CORE else NOISE]
+    prior = rules.prior[n, runs]
     if boxes > 0:
         n_cells, runs = count_runs(labels, rules.earlier, NOISE)
-        odds += rules.prior[n_cells, runs] - rules.box * boxes
+        prior = rules.prior[n_cells, runs] - rules.box * boxes
         for j in range(len(u)):
             labels[j] = min(labels[j], NOISE)
-    else:
-        odds += rules.prior[n, runs]
+    odds = prior - whole - rules.extra[kind if kind < CORE else NOISE]
     if kind == FOREIGN:
         _alone_terms(mix, law, away, _list_cells(labels, FOREIGN, space.order), space, terms)
         odds += log_sum(terms)
@@ -294,7 +298,7 @@ def _keep_best(
             odds += u[j]
     margin = CLOSE if n > count_runs(answers.labels[i], rules.earlier, SINGLE)[0] else 0.0
     if odds > answers.odds[i] + margin:
-        answers.odds[i] = odds
+        answers.odds[i], answers.prior[i] = odds, prior
         answers.rest[i] = forms[largest(terms)]
         for j in range(len(u)):
             answers.labels[i, j] = labels[j]
@@ -329,7 +333,7 @@ def find_rows(
         u = slopes[i]
         whole = row_state(mix, law, rows[i], away, r, q, terms)
         answers.move[i] = _move_gain(mix, law, r, q, whole, terms)
-        answers.odds[i], answers.rest[i] = -np.inf, 0.0
+        answers.odds[i], answers.prior[i], answers.rest[i] = -np.inf, 0.0, 0.0
         for j in range(d):
             answers.labels[i, j] = KEPT
         explained = False
@@ -344,20 +348,22 @@ def find_rows(
                 followed = rules.followed
                 for k in range(n_components):
                     terms[k] = starts.best.core_odds[i, k] if kind == CORE else starts.best.noise_odds[i, k]
+                k = largest(terms)
+                size = windows.size[starts.best.core[i, k]]
+                if kind == CORE and terms[k] - whole + rules.prior[d - size, 1] < answers.odds[i] - HOPELESS:
+                    continue
             elif kind == STUCK:
                 for j in range(d):
                     labels[j] = STUCK if starts.stuck[i, j] else KEPT
+                kept_terms(mix, law, r, q, _list_cells(labels, NOISE, space.order), space, terms, forms)
             else:
                 m = _mark(windows, starts.best.window[i, kind], kind, labels)
                 first_odds = starts.best.values[i, kind] + rules.prior[m, 1] - rules.extra[kind]
                 if kind == FOREIGN and first_odds < answers.odds[i] - HOPELESS:
                     continue
-                for a in range(m):
-                    space.order[a] = windows.order[windows.first[starts.best.window[i, kind]] + a]
-                _alone_terms(mix, law, away, m, space, terms)
-                donor = largest(terms)
-            if not by_component:
-                kept_terms(mix, law, r, q, _list_cells(labels, NOISE, space.order), space, terms, forms)
+                donor = largest(starts.best.alone[i, kind - FOREIGN])
+                for k in range(n_components):
+                    terms[k] = starts.best.kept[i, kind - FOREIGN, k]
             least = terms[largest(terms)] - FAR_BEHIND
             for _ in range(min(followed, n_components)):
                 k = largest(terms)

@@ -47,22 +47,24 @@ def learn_repeated_values(laid: Floats, component: Integers, n_components: int) 
     n, d = laid.shape
     tolerance = 1e-9
     value, share = np.full((d, MOST_VALUES), np.inf), np.zeros((d, MOST_VALUES, n_components))
-    tie = np.full(d, 0.5 / (n + 1))
-    for j in range(d):
-        there = ~np.isnan(laid[:, j])
-        column, own = laid[there, j], component[there]
+    equal = np.zeros((n, d), bool)
+    equal[:, 1:] = np.abs(np.diff(laid, axis=1)) <= tolerance * np.abs(laid[:, 1:])
+    there = ~np.isnan(laid)
+    fewest = np.maximum(2, np.ceil(LEAST_SHARE * there.sum(axis=0))).astype(np.int64)
+    ordered = np.sort(laid.T, axis=1)
+    some = [(column[m - 1 :] == column[: n - m + 1]).any() for column, m in zip(ordered, fewest, strict=True)]
+    for j in np.flatnonzero(some):
+        column, own = laid[there[:, j], j], component[there[:, j]]
         rows_of = np.bincount(own, minlength=n_components)
         found, counts = np.unique(column, return_counts=True)
         frequent = np.argsort(-counts, kind="stable")[:MOST_VALUES]
-        frequent = frequent[counts[frequent] >= max(2.0, LEAST_SHARE * len(column))]
+        frequent = frequent[counts[frequent] >= fewest[j]]
         for a, v in enumerate(found[frequent]):
             having = np.bincount(own[np.abs(column - v) <= tolerance * abs(v)], minlength=n_components)
             overall = (having.sum() + 0.5) / (len(column) + 1)
             value[j, a], share[j, a] = v, (having + SHRINKAGE * overall) / (rows_of + SHRINKAGE)
-        if j > 0:
-            equal = np.abs(laid[:, j] - laid[:, j - 1]) <= tolerance * np.abs(laid[:, j])
-            equal &= ~np.isin(laid[:, j], found[frequent])
-            tie[j] = (equal.sum() + 0.5) / (n + 1)
+        equal[:, j] &= ~np.isin(laid[:, j], found[frequent])
+    tie = (equal.sum(axis=0) + 0.5) / (n + 1)
     used = max(1, int((np.isfinite(value)).sum(axis=1).max(initial=0)))
     return RepeatedValues(value[:, :used].copy(), share[:, :used].copy(), tie, tolerance)
 
