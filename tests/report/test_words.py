@@ -97,8 +97,8 @@ def test_rarely_above_is_rare():
         (
             [("s1 to s2", "shifted", 2), ("s7", "shifted", 1)],
             1e-5,
-            "s1 to s2 and s7 are shifted together, against what the rest of the row suggests. None of 100 reference "
-            "rows shows as much evidence (p-value 1e-05, extrapolated).",
+            "s1 to s2 and s7 are shifted together, against what the rest of the row suggests. Hardly any of 100 "
+            "reference rows shows as much evidence (p-value 1e-05, extrapolated).",
         ),
         ([(f"s{k}", "stuck", 1) for k in range(0, 9, 2)], 0.5, "5 values are stuck at one value, which"),
         ([("s0", "noise", 1), ("s3", "stuck", 1)], 0.5, "s0 looks like noise, given the rest of the row. s3 is stuck,"),

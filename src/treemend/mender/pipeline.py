@@ -45,8 +45,10 @@ class Judged:
         Evidence of corruption, also of rows that no set of their cells explains.
     sparse : ndarray of bool of shape (n,)
         Complete rows that lie where hardly any reference row does.
+    conformal : ndarray of shape (n,)
+        Conformal p-values of the statistic.
     p_values : ndarray of shape (n,)
-        Of the statistic.
+        The same, the small ones smoothed.
     kinds : ndarray of int8 of shape (n, d)
         Of rows that were examined, the kind of corruption of each cell, -1 where there is none.
     cell_evidence : ndarray of shape (n, d)
@@ -56,6 +58,7 @@ class Judged:
     statistic: Floats
     raw: Floats
     sparse: NDArray[np.bool_]
+    conformal: Floats
     p_values: Floats
     kinds: NDArray[np.int8]
     cell_evidence: Floats
@@ -123,11 +126,12 @@ def judge_rows(
                 left_alone = found.unusual & (evidence.statistic >= calibration.examined_above)
                 statistic[chunk[left_alone]] = calibration.least
                 advance(len(chunk))
-    p_values = calibration.p_values(statistic)
+    conformal = calibration.p_values(statistic)
     if cross_fit is not None:
         own = cross_fit.trusted & (fold >= 0)
-        p_values[own] = calibration.p_values(statistic[own], own=True)
-    return Judged(statistic, raw, sparse, p_values, kinds, cell_evidence)
+        conformal[own] = calibration.p_values(statistic[own], own=True)
+    p_values = calibration.smoothed(conformal, statistic)
+    return Judged(statistic, raw, sparse, conformal, p_values, kinds, cell_evidence)
 
 
 def mend_rows(
