@@ -132,6 +132,12 @@ def test_false_discovery_rate(model, treemend, frames):
     assert (rule["name"], rule["value"]) == ("fdr", 0.2)
     frames[0][:30].to_csv("fine.csv", index=False)
     assert treemend("check", "fine.csv", "-m", model, "--fdr", 1e-6, "-q") == (0, "", "")
+    table = np.vstack([frames[0][:100], frames[1][NAMES][:1]])
+    table[-1, 2:6] += 100 * np.ptp(table[:, 2:6], axis=0) * [1, -1, 1, -1]
+    pd.DataFrame(table, columns=NAMES).to_csv("one.csv", index=False)
+    p_value = mender.p_values(pd.DataFrame(table, columns=NAMES))[-1]
+    assert p_value < 1 / (len(frames[0]) + 1)
+    assert treemend("check", "one.csv", "-m", model, "--fdr", 1.1 * 101 * p_value, "-q")[0] == 1
 
 
 def test_another_rate_needs_no_other_model(model, treemend, frames):

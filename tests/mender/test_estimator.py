@@ -64,6 +64,23 @@ def test_the_methods_agree(rows, mender):
     assert (mended.q_values >= mended.p_values).all()
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_the_sign_of_a_decision_is_the_verdict_with_ties(seed):
+    """Each of ten small references, whose rows and values repeat, at 50 rates: 500 settings."""
+    rng = np.random.default_rng(seed)
+    pool = np.round(correlated_rows(rng, 40, 5), seed % 2)
+    reference, suspects = (pool[rng.integers(0, len(pool), n)] for n in (60, 50))
+    suspects[:20], _ = overwrite(rng, suspects[:20])
+    suspects[:10] = np.round(suspects[:10])
+    mender = Mender().fit(reference)
+    ranks = np.arange(1, 20) / 61
+    for rate in [0.0, *ranks, *rng.uniform(0, 0.3, 30)]:
+        mender.set_params(false_alarm_rate=float(rate))
+        declared = mender.predict(suspects) == -1
+        assert np.array_equal(declared, mender.decision_function(suspects) < 0)
+        assert declared[mender.mend(suspects, on_drift="repair").corrupted].all()
+
+
 def test_corrupted_rows_score_lower(rows, mender):
     reference, suspects, _ = rows
     rng = np.random.default_rng(5)

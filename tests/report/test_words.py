@@ -128,8 +128,8 @@ NAMES = [f"s{k}" for k in range(9)]
         (
             {"shifted": [1, 2, 7]},
             1e-5,
-            "s1 to s2 and s7 are shifted together, against what the rest of the row suggests. None of 100 reference "
-            "rows shows as much evidence (p-value 1e-05, extrapolated).",
+            "s1 to s2 and s7 are shifted together, against what the rest of the row suggests. Hardly any of 100 "
+            "reference rows shows as much evidence (p-value 1e-05, extrapolated).",
         ),
         ({"stuck": [0, 2, 4, 6, 8]}, 0.5, "s0, s2, s4 and 2 more are stuck at one value, which"),
         ({"noise": [0], "stuck": [3]}, 0.5, "s0 looks like noise, given the rest of the row. s3 is stuck,"),

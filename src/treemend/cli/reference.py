@@ -20,7 +20,7 @@ from treemend.loading import load
 from treemend.mender import Mender
 from treemend.mender.one_table import MOST_REFERENCE_ROWS
 from treemend.params import check_count
-from treemend.report.findings import Findings, Rule
+from treemend.report.findings import Findings
 from treemend.report.words import counted
 from treemend.result import adjusted_p_values
 from treemend.sampling import RowSample
@@ -41,7 +41,8 @@ class Reference:
     kind: str  # "model", "clean rows" or `ITSELF`
     columns: tuple[int, ...]  # positions of the estimator's columns in the suspect table, in the estimator's order
     rate: float | None = None  # instead of the estimator's own
-    fdr: float | None = None  # the false discovery rate for which the rate was chosen
+    fdr: float | None = None  # instead of a rate
+    largest: float | None = None  # the largest p-value of the table that is declared at that false discovery rate
     own: Findings | None = None  # of all rows, if the table is its own reference and was mended in memory
 
     @cached_property
@@ -60,19 +61,22 @@ class Reference:
         if isinstance(self.estimator, TCS):
             return self.estimator.mend(rows).findings()
         # Whether the table has drifted is a matter of all its rows, not of a batch.
-        found = self.estimator.mend(rows, false_alarm_rate=self.rate, on_drift="repair").findings()
-        rule = found.rule if self.fdr is None or found.rule is None else Rule("fdr", self.fdr, found.rule.n_reference)
-        return replace(found, rule=rule, notes=())
+        if self.largest is None:
+            mended = self.estimator.mend(rows, false_alarm_rate=self.rate, on_drift="repair")
+        else:
+            suspects = self.estimator._suspects(rows)
+            mended = self.estimator._mend(suspects, None, fdr=self.fdr, on_drift="repair", largest=self.largest)
+        return replace(mended.findings(), notes=())
 
     def at_fdr(self, fdr: float, table: FileTable) -> "Reference":
-        """Return the same at the rate that gives a false discovery rate on a table, which is read for it."""
+        """Return the same at the p-value that gives a false discovery rate on a table, which is read for it."""
         if isinstance(self.estimator, TCS):
             raise ParameterError("--fdr needs p-values, which the published method does not have. Leave it out.")
         batches = read_batches(table, self.columns, "looking at")
         found = [self.estimator.p_values(_named(batch.values, self.names)) for batch in batches if len(batch)]
         p_values = np.concatenate([np.empty(0), *found])
         declared = p_values[adjusted_p_values(p_values) <= fdr]
-        return replace(self, rate=float(declared.max(initial=0.0)), fdr=fdr)
+        return replace(self, fdr=fdr, largest=float(declared.max(initial=0.0)))
 
 
 def open_files(paths: list[str], options: Options) -> FileTable:

@@ -186,7 +186,7 @@ class Mender(BaseMender):
     def p_values(self, X: Any) -> Floats:
         """Return the share of clean rows with at least as much evidence against them as each row has.
 
-        Below ``1 / (n_reference + 1)`` this is extrapolated from the tail of the reference rows.
+        Up to 0.01 this is smoothed by the tail of the reference rows, and below ``1 / (n_reference + 1)`` extrapolated.
 
         Parameters
         ----------
@@ -230,7 +230,7 @@ class Mender(BaseMender):
 
     def _declared_own(self, table: tables.Table, own: CrossFit) -> Booleans:
         judged = self._judge(table.values, own)
-        return self._model.detector.calibration.declared(judged.p_values, self.false_alarm_rate)
+        return self._model.detector.calibration.declared(judged.conformal, self.false_alarm_rate)
 
     def _mend(
         self,
@@ -240,16 +240,17 @@ class Mender(BaseMender):
         fdr: float | None = None,
         on_drift: str = "leave",
         n_draws: int = 0,
+        largest: float | None = None,
     ) -> Result:
         rate = self._rate(rate)
         calibration = self._model.detector.calibration
         judged = self._judge(table.values, own, rate)
         if fdr is None:
             rule = Rule("rate", rate, calibration.n_rows, powerless=not np.isfinite(calibration.threshold(rate)))
-            declared = calibration.declared(judged.p_values, rate)
+            declared = calibration.declared(judged.conformal, rate)
         else:
             rule = Rule("fdr", fdr, calibration.n_rows)
-            declared = adjusted_p_values(judged.p_values) <= fdr
+            declared = adjusted_p_values(judged.p_values) <= fdr if largest is None else judged.p_values <= largest
         left_alone = (judged.statistic < judged.raw) & (judged.raw > calibration.unusual_threshold(rate))
         unusual = ~declared & (left_alone | judged.sparse)
         with self._running():

@@ -40,7 +40,8 @@ class Judged:
     statistic: Floats  # evidence of corruption that can be repaired; higher is odder
     raw: Floats  # evidence of corruption, also of rows that no set of their cells explains
     sparse: Booleans  # complete rows that lie where hardly any reference row does
-    p_values: Floats  # of the statistic
+    conformal: Floats  # p-values of the statistic
+    p_values: Floats  # the same, the small ones smoothed
     kinds: NDArray[np.int8]  # (n, d), of rows that were examined: the kind of corruption, -1 where there is none
     cell_evidence: Floats  # (n, d), log odds that a cell is wrong given the rest of its row; 0 where not examined
 
@@ -107,11 +108,12 @@ def judge_rows(
                 left_alone = found.unusual & (evidence.statistic >= calibration.examined_above)
                 statistic[chunk[left_alone]] = calibration.least
                 advance(len(chunk))
-    p_values = calibration.p_values(statistic)
+    conformal = calibration.p_values(statistic)
     if cross_fit is not None:
         own = cross_fit.trusted & (fold >= 0)
-        p_values[own] = calibration.p_values(statistic[own], own=True)
-    return Judged(statistic, raw, sparse, p_values, kinds, cell_evidence)
+        conformal[own] = calibration.p_values(statistic[own], own=True)
+    p_values = calibration.smoothed(conformal, statistic)
+    return Judged(statistic, raw, sparse, conformal, p_values, kinds, cell_evidence)
 
 
 def mend_rows(
