@@ -17,7 +17,6 @@ _BY_CELL = ("before", "after", "mask", "missing", "spread", "kinds", "cell_evide
 _BY_ROW = ("unusual", "p_values", "row_scores", "row_ids")
 
 
-
 @dataclass(frozen=True)
 class Rule:
     """The rule that declared rows corrupted."""
