@@ -11,8 +11,8 @@ all rows then set the threshold, and no more than the promised share is declared
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from treemend.arrays import Booleans, Floats
 from treemend.mender.calibration import NOTHING
 from treemend.mender.detector import find_sets
 from treemend.mender.evidence import STUCK
@@ -23,9 +23,6 @@ from treemend.mender.pipeline import fit_model
 from treemend.mender.wide import MOST_COLUMNS, lay_blocks
 from treemend.progress import step
 from treemend.result import adjusted_p_values
-
-Floats = NDArray[np.float64]
-Booleans = NDArray[np.bool_]
 
 MIDDLE = (0.3, 0.6)
 # Shape of the Pareto law: heavier tails reject fewer rows of clean tables and fewer corrupted rows.

@@ -10,12 +10,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import binom, norm
 
+from treemend.arrays import Booleans, Floats, Integers
 from treemend.mender.columns import column_quantiles
-
-Floats = NDArray[np.float64]
 
 N_QUANTILES = 101
 FEWEST_ROWS = 30
@@ -61,7 +59,7 @@ class DriftTest:
         self._n_unusual = 0
         self._n_rows = 0
 
-    def add(self, values: Floats, mask: NDArray[np.bool_], unusual: NDArray[np.bool_]) -> None:
+    def add(self, values: Floats, mask: Booleans, unusual: Booleans) -> None:
         """Take more rows: their values, which cells were found corrupted, and which rows unusual."""
         # Rows with corrupted cells may hold others that were not found: a table of such rows has not drifted.
         used = ~np.isnan(values) & ~mask.any(axis=1, keepdims=True)
@@ -93,7 +91,7 @@ class DriftTest:
     def _uncovered(self, names: Sequence[str]) -> tuple[str, str, str]:
         return self._shifted(names), self._rescaled(names), self._odd()
 
-    def _means(self, total: Floats, usual: Floats | float, variance: float) -> tuple[Floats, NDArray[np.bool_]]:
+    def _means(self, total: Floats, usual: Floats | float, variance: float) -> tuple[Floats, Booleans]:
         """Return means over the rows, and where they surely differ from the usual ones."""
         count = np.maximum(self._count, 1)
         mean = total / count
@@ -138,7 +136,7 @@ def _usual_distance(quantiles: Floats) -> Floats:
     return np.asarray(np.abs((first + following) / (2 * n) - 0.5).mean(axis=0))
 
 
-def _told(found: NDArray[np.int64], names: Sequence[str], amount: Callable[[int], str], verb: str) -> str:
+def _told(found: Integers, names: Sequence[str], amount: Callable[[int], str], verb: str) -> str:
     if not len(found):
         return ""
     shown = ", ".join(f"{names[column]} ({amount(column)})" for column in found[:_NAMED].tolist())

@@ -4,16 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from treemend.arrays import Booleans, Floats, Integers
 from treemend.mender.columns import Columns, column_moments
 from treemend.mender.density import Density
 from treemend.mender.filling import AnyDensity, fill, soften
 from treemend.mender.spread import Spread, cut_gaps, is_stretch, learn_spread
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Booleans = NDArray[np.bool_]
 
 # Rows that gaps are cut out of: enough cells for each column's factor, and a second of work at most.
 CELLS_CUT = 64_000

@@ -9,8 +9,8 @@ What scales evidence (prices, tails) is learnt, for the rows of a fold, on the o
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from treemend.arrays import Booleans, Floats, Integers
 from treemend.mender.calibration import Calibration, Rarity, Tails, learn_tails
 from treemend.mender.columns import column_widths, learn_columns
 from treemend.mender.density import FEW_ROWS, ROWS_PER_COLUMN, Shape, choose_shape, learn_density
@@ -19,10 +19,6 @@ from treemend.mender.evidence import FOREIGN, NOISE, SHIFTED
 from treemend.mender.layout import Layout
 from treemend.mender.stuck import learn_repeated_values
 from treemend.progress import step
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Booleans = NDArray[np.bool_]
 
 # Twice as many with few rows, or fewer than `ROWS_PER_COLUMN` a column: there a density of four fifths of the rows is
 # much worse than that of all, and clean rows look odder than they will.

@@ -14,13 +14,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
+from treemend.arrays import Booleans, Floats
 from treemend.mender.density import TAIL, density_constants
 from treemend.mender.moments import RESOLUTION
-
-Floats = NDArray[np.float64]
 
 RANKS = (2, 4, 8, 16, 32, 64)
 ROWS_PER_RANK = 3
@@ -125,7 +123,7 @@ def _fit(filled: Floats, left_over: Floats, rank: int, seed: int) -> LowRankDens
     return LowRankDensity(centre, np.ascontiguousarray(factor), noise)
 
 
-def _condition(density: LowRankDensity, seen: NDArray[np.bool_], values: Floats) -> _Given:
+def _condition(density: LowRankDensity, seen: Booleans, values: Floats) -> _Given:
     """Condition on the observed cells ``seen`` (d,) of rows, whose values are (n, seen.sum())."""
     factor, noise = density.factor[seen], density.noise[seen]
     weighted = factor / noise[:, None]

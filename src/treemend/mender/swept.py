@@ -12,13 +12,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from treemend.arrays import Booleans, Floats, Integers
 from treemend.mender.compiled import inner_kernel
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Booleans = NDArray[np.bool_]
 
 FORM, LOG_DET = 0, 1
 

@@ -10,12 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from treemend.arrays import Booleans, Floats, Integers
 from treemend.mender.columns import Columns, column_widths, learn_columns
 from treemend.mender.layout import Layout
 from treemend.mender.learning import FOLDS, MOST_LEARNT, CrossFit
 from treemend.mender.low_rank import LowRankDensity, choose_rank, learn_low_rank
-
-Floats = NDArray[np.float64]
 
 # Up to this many columns the covariance is full: its time grows with their square, and with their cube in a fit.
 MOST_COLUMNS = 512
@@ -26,7 +25,7 @@ N_BLOCKS = 256
 class Blocks:
     """Which columns make which block; arrays in the order of the columns."""
 
-    block: NDArray[np.int64]  # number of each column's block
+    block: Integers  # number of each column's block
     offset: Floats  # smallest value of each column
     width: Floats  # and range
 
@@ -40,12 +39,12 @@ class Blocks:
         count = np.add.reduceat(there[:, order].astype(np.float64), first, axis=1)
         return np.asarray(np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0))
 
-    def any(self, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def any(self, mask: Booleans) -> Booleans:
         """Tell of each block whether any of its columns is marked."""
         order, first = self._in_blocks()
         return np.asarray(np.logical_or.reduceat(mask[:, order], first, axis=1))
 
-    def _in_blocks(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _in_blocks(self) -> tuple[Integers, Integers]:
         """Return the columns block by block, and where each block begins there."""
         order = np.argsort(self.block, kind="stable")
         return order, np.flatnonzero(np.diff(self.block[order], prepend=-1))

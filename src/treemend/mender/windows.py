@@ -8,14 +8,11 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betaln
 
+from treemend.arrays import Booleans, Floats, Integers
 from treemend.mender.layout import Layout
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Booleans = NDArray[np.bool_]
 Chain = tuple[Integers, Integers]
 
 BLOCKS = 16
