@@ -8,15 +8,12 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from treemend.arrays import Floats, Integers
+from treemend.arrays import Floats, Integers, Labels
 from treemend.mender.compiled import inner_kernel
 from treemend.mender.evidence import KEPT, SINGLE
 from treemend.mender.moves import BORDER_MOVES, LEAST_GAIN, MOST_OUT, Rules, count_runs
 from treemend.mender.swept import Law, Space, State, prefix_gains, sweep
-
-Labels = NDArray[np.int8]
 
 MOST_BOXES = 3
 

@@ -13,15 +13,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import f as fisher
 
+from treemend.arrays import Booleans, Floats, Integers
 from treemend.mender.evidence import STUCK
 from treemend.mender.sets import Answers
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Booleans = NDArray[np.bool_]
 
 # The tail begins at this upper share of the clean rows.
 EDGE = 0.2

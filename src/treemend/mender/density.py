@@ -15,15 +15,11 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotri
 from scipy.special import gammaln, logsumexp
 
+from treemend.arrays import Booleans, Floats, Integers
 from treemend.mender.moments import Moments, add_incomplete, clusters, expect_incomplete, has_spread, moments_of
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Booleans = NDArray[np.bool_]
 
 # Degrees of freedom of rows whose scale varies; more are tried for rows that are nearer to normal, where a heavier tail
 # calls many bad cells a row of larger scale. Fewer would often be likelier, and find less:

@@ -11,8 +11,8 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from treemend.arrays import Booleans, Floats, Integers, Labels
 from treemend.mender.boxes import WindowCells
 from treemend.mender.calibration import Calibration, Rarity, Tails, is_unusual, rest_scores
 from treemend.mender.columns import Columns
@@ -38,11 +38,6 @@ from treemend.mender.stuck import RepeatedValues, stuck_evidence
 from treemend.mender.swept import Law
 from treemend.mender.windows import BLOCKS, most_cells, run_prior
 from treemend.threads import for_chunks
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Labels = NDArray[np.int8]
-Booleans = NDArray[np.bool_]
 
 # Greedy cells of a row that is not declared yet; more do not change the verdict, only cost time.
 SINGLE_STEPS = 40

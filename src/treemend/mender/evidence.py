@@ -13,19 +13,15 @@ from itertools import pairwise
 from typing import Any, NamedTuple, cast
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dtrtri
 
+from treemend.arrays import Booleans, Floats, Integers
 from treemend.mender.compiled import kernel
 from treemend.mender.density import Density, density_constants
 from treemend.mender.layout import Layout
 from treemend.mender.swept import prefix_forms
 from treemend.mender.windows import Cells, Windows, lay_cells, lay_windows
 from treemend.threads import for_chunks
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Booleans = NDArray[np.bool_]
 
 # Integers of NumPy: kernels are compiled for each literal of Python that others pass.
 KEPT, NOISE, FOREIGN, SHIFTED, STUCK, SINGLE = cast(list[int], np.arange(-1, 5))

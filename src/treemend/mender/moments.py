@@ -8,15 +8,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh
 
+from treemend.arrays import Booleans, Floats, Integers
 from treemend.mender.compiled import kernel
 from treemend.mender.conditional import COVARIANCE, NOTHING, condition, split_cells
 from treemend.mender.swept import largest
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 # No coordinate is predicted better than this, where columns range over [0, 1].
 RESOLUTION = 0.01
@@ -96,7 +93,7 @@ def clusters(rows: Floats, n_clusters: int, seed: int) -> Integers:
     return np.unique(labels, return_inverse=True)[1]
 
 
-def has_spread(count: Floats) -> NDArray[np.bool_]:
+def has_spread(count: Floats) -> Booleans:
     """Tell which components are kept: all but those of hardly more than one row, or the largest."""
     return np.asarray(count > 1.5 if (count > 1.5).any() else count == count.max())
 

@@ -4,16 +4,11 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from treemend.arrays import Booleans, Floats, Integers, Labels
 from treemend.mender.compiled import inner_kernel
 from treemend.mender.evidence import FOREIGN, KEPT, NOISE, SHIFT, SINGLE
 from treemend.mender.swept import Law, Space, State, prefix_forms, prefix_gains, student, sweep, toggle_gains
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Labels = NDArray[np.int8]
-Booleans = NDArray[np.bool_]
 
 BORDER_MOVES = 12
 # Largest share of a row that a set may cover in the search.

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from treemend.arrays import Booleans, Floats, Integers
+from treemend.arrays import Booleans, Floats, Integers, Labels
 from treemend.mender.columns import Columns
 from treemend.mender.detector import shift_amounts, weigh_and_find
 from treemend.mender.drift import DriftTest, learn_drift_reference
@@ -42,7 +41,7 @@ class Judged:
     sparse: Booleans  # complete rows that lie where hardly any reference row does
     conformal: Floats  # p-values of the statistic
     p_values: Floats  # the same, the small ones smoothed
-    kinds: NDArray[np.int8]  # (n, d), of rows that were examined: the kind of corruption, -1 where there is none
+    kinds: Labels  # (n, d), of rows that were examined: the kind of corruption, -1 where there is none
     cell_evidence: Floats  # (n, d), log odds that a cell is wrong given the rest of its row; 0 where not examined
 
 
@@ -119,7 +118,7 @@ def judge_rows(
 def mend_rows(
     model: MenderModel,
     values: Floats,
-    kinds: NDArray[np.int8],
+    kinds: Labels,
     unusual: Booleans,
     *,
     imputation: Imputation = "mean",
@@ -127,7 +126,7 @@ def mend_rows(
     names: Sequence[str] | None = None,
     n_draws: int = 0,
     seed: int = 0,
-) -> tuple[NDArray[np.int8], Filled, tuple[str, ...]]:
+) -> tuple[Labels, Filled, tuple[str, ...]]:
     """Fill the corrupted cells, those with a kind of at least 0, and what is missing.
 
     Returns the kinds again, all -1 if the table has drifted away from the reference and is to be left as it is; what

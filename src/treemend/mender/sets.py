@@ -13,8 +13,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from treemend.arrays import Booleans, Floats, Integers, Labels
 from treemend.mender.boxes import WindowCells, grow_boxes
 from treemend.mender.compiled import inlined_kernel, inner_kernel, kernel
 from treemend.mender.evidence import FOREIGN, KEPT, NOISE, SHIFT, SHIFTED, SINGLE, STUCK, WindowEvidence
@@ -43,11 +43,6 @@ from treemend.mender.swept import (
     student,
     sweep,
 )
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Labels = NDArray[np.int8]
-Booleans = NDArray[np.bool_]
 
 # How far behind the first one, in nats, another component may be that is followed from the same kind of start: farther
 # ones hardly ever win, and each costs as much as the first.

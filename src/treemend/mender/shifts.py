@@ -9,13 +9,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from treemend.arrays import Booleans, Floats
 from treemend.mender.columns import Columns
 from treemend.mender.evidence import SHIFT, Scan, log_sum
-
-Floats = NDArray[np.float64]
-Booleans = NDArray[np.bool_]
 
 # Amounts that are tried first, and how many in each of so many closer looks.
 FIRST_AMOUNTS = np.linspace(-1.0, 1.0, 41)

@@ -9,18 +9,14 @@ weighted by how well they explain the cells outside the run; no reference row is
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import logsumexp
 
+from treemend.arrays import Booleans, Floats, Integers
 from treemend.mender.density import expect_rows
 from treemend.mender.evidence import Scan
 from treemend.threads import for_chunks
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Booleans = NDArray[np.bool_]
 
 # Values of a column that at least this share of the rows have are looked up one by one, at most so many of them.
 LEAST_SHARE = 0.01

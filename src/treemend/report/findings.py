@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from treemend.arrays import Booleans, Floats, Integers
+from treemend.arrays import Booleans, Floats, Integers, Labels
 
 KINDS = ("noise", "foreign", "shifted", "stuck")
 """Kinds of corruption; `Findings.kinds` holds indices into it."""
@@ -44,7 +44,7 @@ class Findings:
     unusual: Booleans | None = None  # True where a row is odd as a whole and was left alone
     p_values: Floats | None = None
     row_scores: Floats | None = None  # as from score_samples: higher is cleaner
-    kinds: NDArray[np.int8] | None = None  # index into KINDS for each cell of mask, -1 elsewhere
+    kinds: Labels | None = None  # index into KINDS for each cell of mask, -1 elsewhere
     cell_evidence: Floats | None = None  # log odds that the cell is wrong given the rest of its row
     names: Sequence[str] | None = None
     row_ids: Sequence[object] | None = None  # anything that str accepts names a row
@@ -68,7 +68,7 @@ class Findings:
         return np.zeros(len(self.mask), dtype=bool) if self.unusual is None else self.unusual & ~self.mask.any(axis=1)
 
     @property
-    def cell_labels(self) -> NDArray[np.int8]:
+    def cell_labels(self) -> Labels:
         """The kind of each corrupted cell, `CORRUPTED` if it is not known; `MISSING` for filled gaps; -1 elsewhere."""
         labels = np.where(self.only_missing, np.int8(MISSING), np.int8(-1))
         labels[self.mask] = CORRUPTED
