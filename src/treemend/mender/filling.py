@@ -95,6 +95,7 @@ def take_back(
     columns: Columns,
     values: Floats,
     shifted: Booleans,
+    rows: Integers,
     amount: Floats,
     deviation: Floats,
     filled: Filled,
@@ -102,19 +103,19 @@ def take_back(
     imputation: Imputation = "mean",
     seed: int = 0,
 ) -> None:
-    """Write to ``filled`` the shifted cells (n, d) less the amount (n,) by which they were moved, in column ranges."""
-    low, high, width, whole = (
-        part[np.argsort(columns.order)] for part in (columns.low, columns.high, columns.width, columns.whole)
-    )
-    n_draws = len(filled.draws)
-    for i in np.flatnonzero(np.isfinite(amount)):
+    """Write to ``filled`` the shifted cells (n, d) of some rows less the amount by which they were moved, in ranges.
+
+    ``amount`` and ``deviation`` have one entry for each of these rows.
+    """
+    given, n_draws = columns.part(np.argsort(columns.order)), len(filled.draws)
+    known = np.isfinite(amount)
+    for i, mean, spread in zip(rows[known], amount[known], deviation[known], strict=True):
         own = shifted[i]
-        normal = _generator(values[i], seed).standard_normal(n_draws + 1)
-        amounts = np.append(amount[i], amount[i] + deviation[i] * normal)
-        found = np.clip(values[i] - amounts[:, None] * width, low, high)
-        feasible = np.where(whole, np.round(found), found)
+        amounts = np.append(mean, mean + spread * _generator(values[i], seed).standard_normal(n_draws + 1))
+        found = np.clip(values[i] - amounts[:, None] * given.width, given.low, given.high)
+        feasible = np.where(given.whole, np.round(found), found)
         chosen = {"mean": found[0], "mode": feasible[0], "draw": feasible[-1]}[imputation]
-        filled.values[i, own], filled.spread[i, own] = chosen[own], (deviation[i] * width)[own]
+        filled.values[i, own], filled.spread[i, own] = chosen[own], (spread * given.width)[own]
         filled.draws[:, i, own] = feasible[1 : n_draws + 1, own]
 
 

@@ -151,27 +151,14 @@ def mend_rows(
             n_draws=n_draws,
             seed=seed,
         )
-        moved = shifted[chunk].any(axis=1)
-        if moved.any():
-            own, amount, deviation = chunk[moved], *np.full((2, len(chunk)), np.nan)
-            believed = np.where(gaps[own] & ~shifted[own], np.nan, values[own])
-            cells, cells_moved = (
-                (blocks.reduce(believed), blocks.any(shifted[own])) if blocks else (believed, shifted[own])
-            )
-            amount[moved], deviation[moved] = shift_amounts(model.detector, cells, cells_moved)
-            take_back(
-                filler.columns,
-                values[chunk],
-                shifted[chunk],
-                amount,
-                deviation,
-                found,
-                imputation=imputation,
-                seed=seed,
-            )
         filled.values[chunk] = np.where(gaps[chunk], found.values, np.nan)
         filled.spread[chunk] = np.where(gaps[chunk], found.spread, np.nan)
         filled.draws[:, chunk] = np.where(gaps[chunk], found.draws, np.nan)
+    for chunk in _chunks(np.flatnonzero(shifted.any(axis=1)), values.shape[1]):
+        moved, believed = shifted[chunk], np.where(gaps[chunk] & ~shifted[chunk], np.nan, values[chunk])
+        cells, cells_moved = (blocks.reduce(believed), blocks.any(moved)) if blocks else (believed, moved)
+        amounts = shift_amounts(model.detector, cells, cells_moved)
+        take_back(filler.columns, values, shifted, chunk, *amounts, filled, imputation=imputation, seed=seed)
     return kinds, filled, drift.notes(names)
 
 
