@@ -165,6 +165,7 @@ class BaseMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         return tags
 
     def _check_params(self) -> None:
+        self._check_own_params()
         check_names("passthrough", self.passthrough)
         if self.n_jobs != -1:
             check_count("n_jobs", self.n_jobs, least=1, also=(None, -1))

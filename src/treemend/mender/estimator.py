@@ -301,8 +301,7 @@ class Mender(BaseMender):
             _findings=findings,
         )
 
-    def _check_params(self) -> None:
-        super()._check_params()
+    def _check_own_params(self) -> None:
         check_share("false_alarm_rate", self.false_alarm_rate, zero=True)
         check_flag("contaminated", self.contaminated)
         check_choice("imputation", self.imputation, IMPUTATIONS)

@@ -166,8 +166,7 @@ class TCS(BaseMender):
             given["false_alarm_rate"] = _DEFAULT_RATE
         return TCSParams(**given)
 
-    def _check_params(self) -> None:
-        super()._check_params()
+    def _check_own_params(self) -> None:
         self._params().validate()
 
     def _learn(self, table: tables.Table) -> I64:
