@@ -10,8 +10,7 @@ from treemend import mend
 from treemend.exceptions import ColumnsError, InputError
 from treemend.tables import (
     attributes_only,
-    check_finite,
-    check_not_infinite,
+    check_complete,
     check_range,
     columns_difference,
     read_table,
@@ -103,13 +102,12 @@ def test_finite_check_says_where():
     values = VALUES.copy()
     values[1, [0, 2]] = np.nan
     with pytest.raises(InputError, match=r"NaN stands in 2 cells in 1 row: row 1, column 0 \('a'\); row 1, column 2"):
-        check_finite(values, tuple(NAMES), "reference", "pray")
-    check_not_infinite(values, tuple(NAMES), "suspect")
+        check_complete(read_table(pd.DataFrame(values, columns=NAMES)))
     values[np.isnan(values)] = 0
     values[0, 1] = -np.inf
     with pytest.raises(InputError, match="contains inf.*1 cell in 1 row: row 0, column 1"):
-        check_finite(values, None, "reference", "pray")
-    check_finite(VALUES, None, "reference", "pray")
+        read_table(values)
+    check_complete(read_table(VALUES))
 
 
 def test_range_check():
@@ -206,7 +204,7 @@ def test_columns_that_are_passed_through(kind):
     assert rebuilt.values.tolist() == [[0.1, 2, 0], [4, 5.5, 6]]
     assert read_table(table.like(np.ones((2, 2)))).names == ("a", "c")
     with pytest.raises(ColumnsError, match="not there: 'absent'; the table has 'a', 'b', 'c'"):
-        read_table(frame, passthrough=["b", "absent"], all_there=True)
+        read_table(frame, passthrough=["b", "absent"], reference=True)
 
 
 def test_arrays_pass_nothing_through():
@@ -215,7 +213,7 @@ def test_arrays_pass_nothing_through():
     assert table.attributes is table.given
     assert np.array_equal(table.like(VALUES), VALUES)
     with pytest.raises(ColumnsError, match="no column names"):
-        read_table(VALUES, passthrough=["b"], all_there=True)
+        read_table(VALUES, passthrough=["b"], reference=True)
 
 
 def test_names_that_cannot_be_told_apart():
@@ -232,7 +230,7 @@ def test_names_that_cannot_be_told_apart():
         with pytest.raises(ColumnsError, match="unhashable type: 'list'. Rename"):
             read(unhashable)
     with pytest.raises(ColumnsError, match=r"not there: \['a'\]; the table has 'a'"):
-        read_table(FRAMES["pandas"], passthrough=[["a"]], all_there=True)
+        read_table(FRAMES["pandas"], passthrough=[["a"]], reference=True)
 
 
 def test_tuples_are_names():

@@ -194,14 +194,13 @@ class BaseMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
 
     def _read(self, X: Any, *, reset: bool) -> tables.Table:
         """Read a table, and compare its columns with the reference's."""
-        table = tables.read_table(X, self.passthrough, all_there=reset)
+        table = tables.read_table(X, self.passthrough, reference=reset)
         try:
             validate_data(self, table.attributes if table.names else table.values, reset=reset, skip_check_array=True)
         except ValueError as error:
             expected = list(getattr(self, "feature_names_in_", []))
             difference = tables.columns_difference(expected, table.names or []) if expected and table.names else ""
             raise ColumnsError(f"{error}\n{difference}".rstrip()) from None
-        tables.check_not_infinite(table.values, table.names, "reference" if reset else "suspect")
         return table
 
     def _suspects(self, X: Any) -> tables.Table:

@@ -108,15 +108,22 @@ def take_rows(table: Any, rows: NDArray[np.int64]) -> Any:
     return _frame(table)[rows.tolist()].to_native() if is_into_dataframe(table) else np.asarray(table)[rows]
 
 
-def read_table(table: Any, passthrough: Sequence[Any] = (), *, all_there: bool = False) -> Table:
-    """Read an array-like or a pandas, polars or pyarrow table; its values may still hold NaN or infinity.
+def read_table(table: Any, passthrough: Sequence[Any] = (), *, reference: bool = False) -> Table:
+    """Read an array-like or a pandas, polars or pyarrow table; NaN stands for a missing value, infinity is refused.
 
-    Columns named in ``passthrough`` are not looked at; ``all_there`` refuses a table without one of them.
+    Columns named in ``passthrough`` are not looked at; a ``reference`` without one of them is refused.
     """
-    if is_into_dataframe(table):
-        return _read_frame(_frame(table), passthrough, all_there)
+    read = _read_frame if is_into_dataframe(table) else _read_array
+    found, rows = read(table, passthrough, reference), "reference" if reference else "suspect"
+    problem = f"Input contains inf: the {rows} rows must be finite numbers, but inf"
+    remedy = "Drop those rows, or set the cells to NaN to have them filled."
+    _refuse_cells(np.isinf(found.values), found.names, problem, remedy)
+    return found
+
+
+def _read_array(table: Any, passthrough: Sequence[Any], reference: bool) -> Table:
     _refuse_unread(table)
-    if all_there and len(passthrough):
+    if reference and len(passthrough):
         problem = f"passthrough names columns ({listed(passthrough)}), but the rows have no column names"
         raise ColumnsError(f"{problem}. Give a data frame, or leave those columns out.")
     try:
@@ -127,9 +134,10 @@ def read_table(table: Any, passthrough: Sequence[Any] = (), *, all_there: bool =
     return Table(np.array(array, dtype=np.float64, order="C"), None, array)
 
 
-def _read_frame(given: Any, passthrough: Sequence[Any], all_there: bool) -> Table:
+def _read_frame(table: Any, passthrough: Sequence[Any], reference: bool) -> Table:
+    given = _frame(table)
     missing = [name for name in passthrough if name not in given.columns]
-    if all_there and missing:
+    if reference and missing:
         there = f"the table has {listed(given.columns)}. Correct the names."
         raise ColumnsError(f"passthrough names columns that are not there: {listed(missing)}; {there}")
     frame = given.drop(list(passthrough), strict=False)
@@ -210,18 +218,11 @@ def check_exact_integers(array: NDArray[Any], what: str, remedy: str) -> None:
             raise InputError(f"{problem}: from {low} to {high}. {remedy}.")
 
 
-def check_finite(values: NDArray[np.float64], names: tuple[str, ...] | None, what: str, remedy: str) -> None:
-    """Refuse NaN and infinity; ``what`` says which rows these are, ``remedy`` what else can be done about NaN."""
-    problem = f"Input contains NaN: the {what} rows must be complete, but NaN"
-    _refuse_cells(np.isnan(values), names, problem, f"Drop those rows, fill the cells, or {remedy}.")
-    check_not_infinite(values, names, what)
-
-
-def check_not_infinite(values: NDArray[np.float64], names: tuple[str, ...] | None, what: str) -> None:
-    """Refuse infinity; NaN stands for a missing value."""
-    problem = f"Input contains inf: the {what} rows must be finite numbers, but inf"
-    remedy = "Drop those rows, or set the cells to NaN to have them filled."
-    _refuse_cells(np.isinf(values), names, problem, remedy)
+def check_complete(table: Table) -> None:
+    """Refuse reference rows with missing values."""
+    problem = "Input contains NaN: the reference rows must be complete, but NaN"
+    remedy = "Drop those rows, fill the cells, or fit on the complete rows only."
+    _refuse_cells(np.isnan(table.values), table.names, problem, remedy)
 
 
 def _refuse_cells(cells: NDArray[np.bool_], names: tuple[str, ...] | None, problem: str, remedy: str) -> None:

@@ -89,8 +89,7 @@ def apply_to_chunk(
 def take_rows(chunk: Any, positions: NDArray[np.int64], passthrough: Any, number: int) -> Any:
     """Return some rows of a chunk, after all of its rows were checked."""
     with _in_chunk(number):
-        table = tables.read_table(chunk, passthrough, all_there=True)
-        tables.check_not_infinite(table.values, table.names, "reference")
+        tables.read_table(chunk, passthrough, reference=True)
     return chunk[positions] if isinstance(chunk, np.ndarray) else chunk.iloc[positions]
 
 

@@ -170,7 +170,7 @@ class TCS(BaseMender):
         self._params().validate()
 
     def _learn(self, table: tables.Table) -> I64:
-        tables.check_finite(table.values, table.names, "reference", "fit on the complete rows only")
+        tables.check_complete(table)
         tables.check_range(table.values, table.names)
         if len(table.values) < self.n_neighbors + 2:
             raise InputError(
