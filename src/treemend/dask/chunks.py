@@ -105,10 +105,8 @@ def mend_table(estimator: Estimator, table: Any, rate: float | None = None) -> d
     else:
         raise ParameterError("The threshold of TCS is set by fit. Fit it with another false_alarm_rate.")
     found = {name: getattr(mended, name) for name in ("repaired", "mask", "missing", "spread")}
-    for name in ("corrupted", "unusual", "p_values"):
-        values = getattr(mended, name)
-        found[name] = None if values is None else _by_row(table, values, name)
-    return found
+    by_row = ("corrupted", "unusual", "p_values")
+    return found | {name: _by_row(table, getattr(mended, name), name) for name in by_row}
 
 
 def score_table(estimator: Estimator, table: Any) -> dict[str, Any]:
@@ -116,9 +114,9 @@ def score_table(estimator: Estimator, table: Any) -> dict[str, Any]:
     return {"score": _by_row(table, estimator.score_samples(table), "score")}
 
 
-def _by_row(table: Any, values: NDArray[Any], name: str) -> Any:
-    """Return values as an array, or as a series with the index of the data frame they belong to."""
-    if isinstance(table, np.ndarray):
+def _by_row(table: Any, values: NDArray[Any] | None, name: str) -> Any:
+    """Return values as an array, or as a series with the index of the data frame they belong to; None stays None."""
+    if values is None or isinstance(table, np.ndarray):
         return values
     import pandas as pd
 
