@@ -123,11 +123,6 @@ def _meant(word: str, known: Iterable[str]) -> str:
     return f"; the nearest is {close[0]}" if close else ""
 
 
-def changed(options: Options, **new: Any) -> Options:
-    """Return the same options but for some."""
-    return Options(**vars(options) | new)
-
-
 def parameters(options: Options) -> dict[str, Any]:
     """Return what was asked of the estimator, by the names of its parameters."""
     given = {
