@@ -130,6 +130,11 @@ def test_texts_are_numbers_where_python_says_so(text):
         ("1,2345", ".", ",", None),
         ("1,234,", ".", ",", None),
         (",5", ",", ".", 0.5),
+        ("1 234\u00a0567\u202f890,5", ",", " ", 1234567890.5),
+        ("1'234\u2019567.5", ".", "'", 1234567.5),
+        ("12 34", ".", " ", None),
+        ("030 123 456", ".", " ", None),
+        ("0,500", ".", ",", None),
     ],
 )
 def test_groups_of_digits(text, decimal, thousands, value):
@@ -142,6 +147,9 @@ def test_formats_of_numbers_in_doubt():
     assert number_format(["1,234"], ",") == NumberFormat(".", ",")
     assert number_format(["1.234", "5"], ";").plain
     assert number_format([], ";").plain
+    assert number_format(["1 234,5", "2,5"], ";") == NumberFormat(",", " ")
+    assert number_format(["1'234.5", "2.5"], ";") == NumberFormat(".", "'")
+    assert number_format(["0,500"], ",") == NumberFormat(",")
     assert number_format(["1,5", "2.5", "3.5"], ";").plain, "more numbers with points"
 
 

@@ -179,12 +179,21 @@ def test_numbers_are_looked_for_in_every_column(tmp_path):
     assert values_of(table, (3,))[:2, 0].tolist() == [1000.25, 2001.25]
 
 
+@pytest.mark.parametrize("blank", [" ", "\u00a0", "\u202f"])
+def test_blanks_and_apostrophes_divide_thousands(tmp_path, blank):
+    table = table_of(tmp_path, lines("a;b", lambda row: f"{row + 1}{blank}234,5;{row + 1}{blank}000 €"))
+    assert table.notes[0].endswith("numbers have decimal commas, ' ' divides thousands, numbers have units: 'b' (€)")
+    assert values_of(table, (0, 1))[:2].tolist() == [[1234.5, 1000], [2234.5, 2000]]
+    table = table_of(tmp_path, lines("a;b", lambda row: f"{row + 1}'234.5;7"))
+    assert values_of(table, (0, 1))[:2].tolist() == [[1234.5, 7], [2234.5, 7]]
+
+
 def test_options_win_over_what_is_recognised(tmp_path):
     text = "a;b\n1,234;5\n"
     assert values_of(table_of(tmp_path, text), (0, 1)).tolist() == [[1.234, 5]]
     assert values_of(table_of(tmp_path, text, thousands=",", decimal="."), (0, 1)).tolist() == [[1234, 5]]
     assert table_of(tmp_path, "a;b\n1;2\n", delimiter=",").names == ("a;b",)
-    for wrong in ({"delimiter": "ab"}, {"delimiter": "§"}, {"decimal": ";"}, {"thousands": "."}, {"thousands": " "}):
+    for wrong in ({"delimiter": "ab"}, {"delimiter": "§"}, {"decimal": ";"}, {"thousands": "."}, {"thousands": "_"}):
         with pytest.raises(ParameterError, match="must be"):
             ReadOptions(**wrong)
 

@@ -396,6 +396,15 @@ def test_labels_and_units_are_shown(table):
     assert cells[3].endswith(" °C")
 
 
+@pytest.mark.parametrize(("units", "title"), [("mV", "value, mV"), ({"1": "mV"}, "value")])
+def test_the_axis_has_a_unit_if_all_columns_share_it(browser, tmp_path, units, title):
+    write_html(summarise(some_findings(), units=units, labels={4: "Inlet"}), tmp_path / "r.html")
+    page = watched(browser, tmp_path / "r.html", DESKTOP).page
+    texts = page.locator("#row-chart text").all_text_contents()
+    assert {title, "Inlet"} <= set(texts)
+    page.context.close()
+
+
 def test_the_map_is_shaded_by_share(long):
     page = long.page
     alpha = page.evaluate(

@@ -1,7 +1,6 @@
 """What the command line prints: notes on standard error, what was found in a few lines, and what a model file holds."""
 
 import os
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -22,16 +21,6 @@ def say(message: str, *, quiet: bool) -> None:
     """Print one line on standard error."""
     if not quiet:
         progress.say(printable(message))
-
-
-@contextmanager
-def warnings_said(*, quiet: bool) -> Iterator[None]:
-    """Print what the block warns of as notes."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
-        yield
-    for warning in caught:
-        say(f"note: {warning.message}", quiet=quiet)
 
 
 @contextmanager

@@ -50,7 +50,7 @@ _OPTIONS = (
     (_ALL, "--reference-rows", "N", "learn from N random rows [100,000 clean rows, 3,000 of the table itself]"),
     (_ALL, "--delimiter", "CHAR", "between the cells of text files, read and written; also tab, space"),
     (_ALL, "--decimal", "CHAR", "decimal point of text files, . or ,"),
-    (_ALL, "--thousands", "CHAR", "between groups of three digits in text files, . or ,"),
+    (_ALL, "--thousands", "CHAR", "between groups of three digits in text files, . or , or ' or space"),
     (_ALL, "--missing", "CODE", "what stands for a missing value, such as -999; may be repeated"),
     (_ALL, "--no-header", "", "text files have no line of column names"),
     (_ALL, "--array", "NAME", "which array of NPZ files"),
@@ -121,11 +121,6 @@ def parse(command: str, arguments: list[str]) -> Options:
 def _meant(word: str, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(word, known, 1)
     return f"; the nearest is {close[0]}" if close else ""
-
-
-def changed(options: Options, **new: Any) -> Options:
-    """Return the same options but for some."""
-    return Options(**vars(options) | new)
 
 
 def parameters(options: Options) -> dict[str, Any]:

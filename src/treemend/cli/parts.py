@@ -20,7 +20,7 @@ from treemend import progress
 from treemend.atomic import AtomicFile
 from treemend.cli.console import say
 from treemend.cli.errors import require
-from treemend.cli.options import Options, changed
+from treemend.cli.options import Options
 from treemend.cli.reference import Estimator, Reference, find_reference, open_files
 from treemend.cli.run import check_options, mend_table
 from treemend.exceptions import ColumnsError, InputError, OutputError, ParameterError
@@ -62,10 +62,10 @@ def mend(options: Options) -> str:
         if target is not None:
             _claim_folder(Path(target), run | {"contents": contents}, inputs, force=options.force)
     # What is to be done with each part, as options of its own, whose paths mean the same to any process.
-    parts = [
-        changed(options, paths=[_at(folder, name)], output=_at(output, name), mask=mask and _at(mask, name), quiet=True)
-        for name in names
-    ]
+    parts = []
+    for name in names:
+        own = {"paths": [_at(folder, name)], "output": _at(output, name), "mask": mask and _at(mask, name)}
+        parts.append(Options(**vars(options) | own | {"quiet": True}))
     left = [part for part in parts if not all(os.path.exists(path) for path in (part.output, part.mask) if path)]
     if len(left) < len(parts):
         say(f"{output}: {len(parts) - len(left)} of {counted(len(parts), 'part')} exist already", quiet=options.quiet)

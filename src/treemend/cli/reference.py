@@ -1,5 +1,6 @@
 """What suspect rows are compared with: a model file, clean rows, or the table itself."""
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -10,8 +11,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from treemend import progress
-from treemend.cli.console import say, warnings_said
-from treemend.cli.options import Options, changed, parameters
+from treemend.cli.console import say
+from treemend.cli.options import Options, parameters
 from treemend.exceptions import ColumnsError, InputError, ParameterError
 from treemend.files.arrow import Batch
 from treemend.files.formats import ReadOptions
@@ -116,7 +117,7 @@ def find_reference(table: FileTable, options: Options) -> Reference:
         for pattern in options.passthrough or ()
         if matching(clean.names, pattern) or not matching(table.names, pattern)
     ]
-    learnt, _ = learn(clean, changed(options, passthrough=there))
+    learnt, _ = learn(clean, Options(**vars(options) | {"passthrough": there}))
     return _in_table(learnt, table, options)
 
 
@@ -144,18 +145,19 @@ def learn(table: FileTable, options: Options, kind: str = "clean rows") -> tuple
     if len(values) < n_rows:
         say(f"{table.label}: a random {len(values):,} of {n_rows:,} rows are the reference", quiet=options.quiet)
     names = tuple(table.names[column] for column in columns) if table.named else None
-    learnt = Reference(mender, kind, columns)
-    with warnings_said(quiet=options.quiet), progress.step(f"learning from {table.label}"):
+    own = None
+    with warnings.catch_warnings(record=True) as caught, progress.step(f"learning from {table.label}"):
+        warnings.simplefilter("always", UserWarning)
         if kind == ITSELF and len(values) == n_rows:
             own = mender.fit_mend(_named(values, names), fdr=options.fdr).findings()
-            learnt = replace(learnt, fdr=options.fdr, own=own)
-            for note in own.notes:
-                say(f"note: {table.label}: {note}", quiet=options.quiet)
         else:
             mender.fit(_named(values, names))
+    for note in (*(warning.message for warning in caught), *(own.notes if own else ())):
+        say(f"note: {table.label}: {note}", quiet=options.quiet)
     if names is not None:
-        mender.set_params(passthrough=[name for name in table.names if name not in set(names)])
-    return learnt, len(values)
+        looked_at = set(names)
+        mender.set_params(passthrough=[name for name in table.names if name not in looked_at])
+    return Reference(mender, kind, columns, own=own), len(values)
 
 
 def _chosen(table: FileTable, options: Options) -> tuple[int, ...]:

@@ -177,7 +177,7 @@ def _walk(
     # Chosen columns of an array keep their numbers.
     chosen = table.named or len(columns) < len(table.names)
     names = tuple(f"{'' if table.named else 'column '}{table.names[column]}" for column in columns) if chosen else None
-    others = tuple(column for column in range(len(table.names)) if column not in set(columns)) if table.named else ()
+    others = tuple(sorted({*range(len(table.names))} - {*columns})) if table.named else ()
     writers = {
         name: open_writer(
             getattr(options, name),

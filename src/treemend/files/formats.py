@@ -29,7 +29,9 @@ _TEXTS_TRIED = 2_000
 _SYMBOLS, _BLANK = "%|‰|°C|°F|[$€£¥]", "[ \u00a0\u202f]"
 _UNITS = "EUR|USD|GBP|CHF|kg|g|mg|t|km|m|cm|mm|l|ml|h|min|s|ms|V|mV|A|mA|W|kW|kWh|MWh|Hz|kHz|K|bar|mbar|hPa|kPa|Pa|ppm"
 _BEHIND = rf"{_BLANK}?(?:{_SYMBOLS})|{_BLANK}(?:{_UNITS}|km/h|m/s)"
-_WITH_UNIT = re.compile(rf"([$€£¥]{_BLANK}?)?[+-]?[\d.,]*\d({_BEHIND})?", re.ASCII)
+_WITH_UNIT = re.compile(rf"([$€£¥]{_BLANK}?)?[+-]?(?:[\d.,'\u2019]|{_BLANK}\d)*\d({_BEHIND})?", re.ASCII)
+_THOUSANDS = {"": "", ".": r"\.", ",": ",", " ": _BLANK, "'": "['\u2019]"}
+"""What divides groups of three digits, and the pattern of all that looks the same."""
 
 
 @dataclass(frozen=True)
@@ -105,10 +107,9 @@ class ReadOptions:
             raise ParameterError(f"The delimiter must be one ASCII character and not a quote, got {self.delimiter!r}.")
         if self.decimal not in (None, ".", ","):
             raise ParameterError(f"The decimal point must be '.' or ',', got {self.decimal!r}.")
-        if self.thousands not in (None, "", ".", ",") or self.thousands == (self.decimal or "."):
-            raise ParameterError(
-                f"The thousands separator must be '.' or ',' and not the decimal point, got {self.thousands!r}."
-            )
+        if self.thousands not in (None, *_THOUSANDS) or self.thousands == (self.decimal or "."):
+            allowed = "'.', ',', a space or an apostrophe, and not the decimal point"
+            raise ParameterError(f"The thousands separator must be {allowed}, got {self.thousands!r}.")
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,7 @@ class NumberFormat:
 
     @cached_property
     def _pattern(self) -> str:
-        digits = r"\d+" + (rf"|\d{{1,3}}(?:{re.escape(self.thousands)}\d{{3}})+" if self.thousands else "")
+        digits = r"\d+" + (rf"|[1-9]\d{{0,2}}(?:{_THOUSANDS[self.thousands]}\d{{3}})+" if self.thousands else "")
         point, exponent = re.escape(self.decimal), r"(?:[eE][+-]?\d+)?"
         return rf"^[+-]?(?:(?:(?:{digits})(?:{point}\d*)?|{point}\d+){exponent}|[iI][nN][fF](?:[iI][nN][iI][tT][yY])?)$"
 
@@ -140,14 +141,16 @@ class NumberFormat:
         right = pc.match_substring_regex(texts, self._pattern)
         missing = pc.is_in(pc.ascii_lower(texts), value_set=pa.array(sorted(self.missing)))
         numbers = pc.if_else(pc.and_not(right, missing), texts, pa.scalar(None, pa.string()))
-        for text, plain in ((self.thousands, ""), (self.decimal, ".")):
-            if text not in ("", plain):
-                numbers = pc.replace_substring(numbers, text, plain)
+        if self.thousands:
+            numbers = pc.replace_substring_regex(numbers, _THOUSANDS[self.thousands], "")
+        if self.decimal != ".":
+            numbers = pc.replace_substring(numbers, self.decimal, ".")
         values = pc.cast(numbers, pa.float64()).to_numpy(zero_copy_only=False)
         return values, ~np.asarray(pc.or_(right, missing).to_numpy(zero_copy_only=False), dtype=bool)
 
 
-_NUMBER_FORMATS = (NumberFormat(), NumberFormat(","), NumberFormat(",", "."), NumberFormat(".", ","))
+_GROUPED = (NumberFormat(*signs) for signs in (",.", ".,", ", ", ". ", ".'", ",'"))
+_NUMBER_FORMATS = (NumberFormat(), NumberFormat(","), *_GROUPED)
 
 
 def common_unit(texts: Iterable[str]) -> tuple[str, str] | None:

@@ -202,7 +202,7 @@ function drawRow(record) {
   });
   let [bottom, top] = extent.length ? [least(extent), greatest(extent)] : [0, 1];
   if (top === bottom) { top += 1; bottom -= 1; }
-  const pad = 0.06 * (top - bottom), units = new Set((columns.units || []).filter(Boolean));
+  const pad = 0.06 * (top - bottom), units = new Set(columns.units || []);
   const y = [bottom - pad, top + pad], title = state.scale === "range" ? "share of the range" : units.size === 1 ? `value, ${[...units][0]}` : "value";
   const chart = frame(box, { height: 310, x: view(), y, yTicks: niceTicks(y[0], y[1], 5), yTitle: title, top: 20 });
   const at = (values, index) => { const value = scaled(values[index], index); return value === null ? null : [chart.X(places[index]), chart.Y(value)]; };

@@ -19,8 +19,6 @@ from treemend.report.words import counted, headline, name_columns, rule_summary,
 from treemend.tables import matching, shortened
 
 Words: TypeAlias = Mapping[Any, str]
-ByColumn: TypeAlias = Mapping[int, str]
-_NO_WORDS: ByColumn = {}
 Ranked: TypeAlias = list[tuple[tuple[Any, ...], dict[str, Any]]]
 FORMAT = 2
 REST = "mended.findings_table() and the option --findings of the command line give the findings of every row."
@@ -39,9 +37,9 @@ def summarise(findings: Findings, *, labels: Words | None = None, units: Words |
     """
     names = findings.column_names
     called = [names] if findings.names is not None else [names, list(map(str, range(len(names))))]
-    units = {"*": units} if isinstance(units, str) else units
-    by_number = by_column("labels", labels or {}, *called), by_column("units", units or {}, *called)
-    return SummaryBuilder(labels=by_number[0], units=by_number[1]).add(findings).summary()
+    labels = by_column("labels", labels or {}, *called)
+    units = by_column("units", {"*": units} if isinstance(units, str) else units or {}, *called)
+    return SummaryBuilder(labels=labels, units=units).add(findings).summary()
 
 
 def by_column(what: str, words: Words, *called: Sequence[str]) -> dict[int, str]:
@@ -68,9 +66,9 @@ class SummaryBuilder:
     """
 
     def __init__(
-        self, *, repaired: bool = True, labels: ByColumn = _NO_WORDS, units: ByColumn = _NO_WORDS, rest: str = REST
+        self, *, repaired: bool = True, labels: Words | None = None, units: Words | None = None, rest: str = REST
     ) -> None:
-        self._repaired, self._labels, self._units, self._rest = repaired, labels, units, rest
+        self._repaired, self._labels, self._units, self._rest = repaired, labels or {}, units or {}, rest
         self._shared: Findings | None = None
         self._worst: dict[bool, Ranked] = {False: [], True: []}  # unusual rows apart from the others
         self._totals: Counter[str] = Counter()
