@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from tests.tcs import naive
 
 from treemend import threads
+from treemend.tcs import near
 from treemend.tcs.index import NodeIndex
 from treemend.tcs.tree import build_tree
 
@@ -64,7 +65,16 @@ def test_equal_to_the_naive_twin(kind, alpha):
 
 @pytest.mark.parametrize(
     ("n_reference", "width", "depth", "alpha"),
-    [(700, 64, 4, 0.75), (700, 64, 4, 1.0), (33, 40, 1, 0.75), (40, 5, 4, 0.75), (70, 1, 2, 1.0), (64, 65, 5, 0.9)],
+    [
+        (700, 64, 4, 0.75),
+        (700, 64, 4, 1.0),
+        (33, 40, 1, 0.75),
+        (40, 5, 4, 0.75),
+        (70, 1, 2, 1.0),
+        (64, 65, 5, 0.9),
+        (near.FEWEST_ROWS + 5, 27, 3, 1.0),
+        (near.FEWEST_ROWS + 5, 27, 3, 0.75),
+    ],
 )
 def test_other_shapes(n_reference, width, depth, alpha):
     reference, rows = drawn("one decimal", n_reference, width, 2), drawn("one decimal", 5, width, 3)

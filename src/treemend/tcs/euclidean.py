@@ -4,7 +4,6 @@ Reference rows stand side by side in blocks of `LANES`, columns in fours that do
 rows go through each block together. Only the two smallest estimates of each *cell* of reference rows are kept.
 """
 
-import math
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -12,15 +11,13 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from treemend.tcs.exact import CELLS, FASTMATH, LANES, PADDING, ROWS_IN_CELL, Errors, count_up_to, kth_radii
+from treemend.tcs.exact import CELLS, FASTMATH, LANES, PADDING, ROWS_IN_CELL, Counting, Sought, count_up_to, kth_radii
+from treemend.tcs.near import NearRows, count_near
 from treemend.tcs.tree import F32, F64, I64, AttributeTree
 
 __all__ = ["EuclideanScan"]
 
-MINIMA_TOGETHER = 300_000
-"""Rows are scanned before their minima are read up to this many minima, which stay in a cache (benchmarks/speed)."""
-
-BY_NODE, AT_ONCE = 5.0, 16.0
+BY_NODE, AT_ONCE = 5.0, 13.0
 """What a block costs at one node, beside its columns, in columns, and at all nodes, in columns of the root: decides
 when nodes are searched one by one (benchmarks/speed)."""
 
@@ -34,7 +31,7 @@ class EuclideanScan:
 
     A column has its ``place`` in the fours. ``nodes`` has for each node the first of its fours and the one after the
     last, the slot in which its sums are kept until its parent's are taken, siblings side by side, and its left child;
-    and the order in which children come before their parents. ``blocks``, blocks x fours x 4 LANES, are less
+    and the order in which children come before their parents. ``blocks``, blocks x fours x 4 x LANES, are less
     ``centre``; ``cells`` are cells x fours x 4 ROWS_IN_CELL.
     """
 
@@ -55,16 +52,9 @@ class EuclideanScan:
             columns = slice(tree.start[leaf], tree.stop[leaf])
             place[columns] = 4 * before[columns.start] + np.arange(columns.stop - columns.start)
             before[columns.stop] = place[columns.stop - 1] // 4 + 1
-        slot = np.zeros(len(tree.start), dtype=np.int64)
-        parents_first, waiting = [], [0]
-        while waiting:
-            node = waiting.pop()
-            parents_first.append(node)
-            left, right = int(tree.left[node]), int(tree.right[node])
-            if left >= 0:
-                slot[left] = slot[node] // 2 * 2 + 2
-                slot[right] = slot[left] + 1
-                waiting += [left, right]
+        slot = 2 * tree.depth
+        slot[tree.right[tree.right >= 0]] += 1
+        children_first = np.lexsort((-tree.start, tree.stop))
         n_rows, n_fours = len(reference), int(before[-1])
         n_blocks = -(-n_rows // LANES)
         padded = np.zeros((n_blocks * LANES, 4 * n_fours))
@@ -74,44 +64,46 @@ class EuclideanScan:
         cells = np.ascontiguousarray(by_cell).reshape(n_blocks * CELLS, n_fours, 4 * ROWS_IN_CELL)
         padded[:n_rows, place] -= centre
         by_four = padded.astype(np.float32).reshape(n_blocks, LANES, n_fours, 4).transpose(0, 2, 3, 1)
-        blocks = np.ascontiguousarray(by_four).reshape(n_blocks, n_fours, 4 * LANES)
-        nodes = (before[tree.start], before[tree.stop], slot, tree.left, np.array(parents_first[::-1]))
-        return cls(centre, tree, place, nodes, blocks, cells)
+        nodes = (before[tree.start], before[tree.stop], slot, tree.left, children_first)
+        return cls(centre, tree, place, nodes, np.ascontiguousarray(by_four), cells)
 
-    def radii(self, rows: F64, left_out: I64, n_neighbors: int, errors: Errors) -> F64:
+    def radii(self, sought: Sought) -> F64:
         """Return exact K-th radii, rows x nodes."""
-        radii, exact = np.empty(errors[1].shape), self._in_fours(rows, np.float64)
-        together = self._in_quartets(self._in_fours(rows - self.centre))
-        size = (len(self.blocks), len(self.tree.start), CELLS)
-        quartets = max(1, min(MINIMA_TOGETHER // (4 * math.prod(size)), len(together)))
-        minima, seconds = np.empty((2, 4 * quartets, *size), dtype=np.float32)
-        for first in range(0, len(together), quartets):
-            smallest_in_cells(self.blocks, together[first : first + quartets], self.nodes, minima, seconds)
-            part = slice(4 * first, 4 * (first + quartets))
-            some, own, wrong = exact[part], left_out[part], (errors[0], errors[1][part])
-            kth_radii(minima, seconds, self.cells, some, self.nodes[:2], own, 1.0, wrong, n_neighbors, radii[part])
+        together = self._in_quartets(self._in_fours(sought.rows - self.centre))
+        sought = sought._replace(rows=self._in_fours(sought.rows, np.float64))
+        minima = np.empty((2, 4, len(self.blocks), len(self.tree.start), CELLS), dtype=np.float32)
+        radii: F64 = euclidean_radii(self.blocks, self.nodes, self.cells, together, sought, minima)
         return radii
 
     def estimates(self, rows: F64, nodes: I64, alpha: float) -> F32:  # noqa: ARG002 - which is 1 here
         """Estimate the squared distances of all reference rows, at one node for each row, rows x reference rows."""
-        missing, sums = np.isnan(rows), np.empty((len(rows), len(self.blocks), LANES), dtype=np.float32)
+        missing, sums = np.isnan(rows), np.empty((len(rows), len(self.blocks), 2, LANES // 2), dtype=np.float32)
         observed, centred = self._in_fours(~missing), self._in_fours(np.where(missing, 0, rows - self.centre))
         for r, node in enumerate(nodes):
-            sum_squares(self.blocks, centred[r], observed[r], self.nodes[0][node], self.nodes[1][node], sums[r])
+            sum_squares(self._halves, centred[r], observed[r], self.nodes[0][node], self.nodes[1][node], sums[r])
         return sums.reshape(len(rows), -1)
 
-    def count_within(self, rows: F64, n_neighbors: int, limits: F32) -> I64:
-        """Count the reference rows with estimates up to two limits, 2 x rows x nodes, until K are up to the first.
+    def count_within(self, rows: F64, near: NearRows, counting: Counting) -> None:
+        """Count the reference rows with estimates up to two limits, until K are up to the first.
 
         Some blocks are searched at all nodes at once, as long as that is cheaper than the nodes in doubt one by one.
         """
-        missing, counts = np.isnan(rows), np.zeros(limits.shape, dtype=np.int64)
-        observed, centred = self._in_fours(~missing), self._in_fours(np.where(missing, 0, rows - self.centre))
-        searched, complete = np.zeros(len(rows), dtype=np.int64), np.flatnonzero(~missing.any(axis=1))
-        together = self._in_quartets(centred[complete])
-        count_at_all(self.blocks, together, complete, self.nodes, limits, n_neighbors, counts, searched)
-        count_at_nodes(self.blocks, centred, observed, self.nodes, limits, n_neighbors, counts, searched)
-        return counts
+        centred, missing, searched = rows - self.centre, np.isnan(rows), np.zeros(len(rows), dtype=np.int64)
+        observed, others = np.ones((len(rows), 4 * self.blocks.shape[1]), dtype=np.float32), near.others
+        if missing.any():
+            observed, others = self._in_fours(~missing), np.arange(len(self.tree.start))
+            in_fours = self._in_fours(np.where(missing, 0, centred))
+        else:
+            start, stop, padded = self.tree.start, self.tree.stop, np.pad(centred.astype(np.float32), ((0, 0), (0, 8)))
+            count_near(near, padded, (start, stop), stop - start, counting)
+            in_fours = self._in_fours(centred)
+            count_at_once(self.blocks, self._in_quartets(in_fours), self.nodes, others, counting, searched)
+        count_at_nodes(self._halves, in_fours, observed, self.nodes, others, counting, searched)
+
+    @property
+    def _halves(self) -> F32:
+        """The blocks, of which half may be enough."""
+        return self.blocks.reshape(*self.blocks.shape[:3], 2, LANES // 2)
 
     def _in_quartets(self, centred: F32) -> F32:
         """Return for each four rows and four columns the values of the first row, of the second, and so on."""
@@ -153,7 +145,7 @@ def _sum_quartet(block: F32, row: F32, node: int, nodes: Nodes, sums: F32) -> No
         a, b, c, d = _four(row[u], 0), _four(row[u], 1), _four(row[u], 2), _four(row[u], 3)
         before = np.float32(u > first)
         for i in range(lanes):
-            w = block[u, i], block[u, LANES + i], block[u, 2 * LANES + i], block[u, 3 * LANES + i]
+            w = block[u, 0, i], block[u, 1, i], block[u, 2, i], block[u, 3, i]
             sums[s, i] = before * sums[s, i] + _square(w, a)
             sums[s, LANES + i] = before * sums[s, LANES + i] + _square(w, b)
             sums[s, 2 * LANES + i] = before * sums[s, 2 * LANES + i] + _square(w, c)
@@ -167,13 +159,12 @@ def _two_smallest(low: float, high: float, x: float) -> tuple[float, float]:
 
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
 def smallest_in_cells(blocks: F32, rows: F32, nodes: Nodes, minima: F32, seconds: F32) -> None:
-    """Write the two smallest estimates of cells to ``minima`` and ``seconds``, rows x blocks x nodes x CELLS."""
+    """Write the two smallest estimates of cells to ``minima`` and ``seconds``, four rows x blocks x nodes x CELLS."""
     n_cells, sums = minima.shape[3], np.zeros((nodes[2].max() + 1, 4 * LANES), dtype=np.float32)
-    for step in range(len(rows) * len(blocks)):
-        quartet, block = step // len(blocks), step % len(blocks)
-        reference, some = blocks[block], rows[quartet]
+    for block in range(len(blocks)):
+        reference = blocks[block]
         for node in nodes[4]:
-            _sum_quartet(reference, some, node, nodes, sums)
+            _sum_quartet(reference, rows, node, nodes, sums)
             s = nodes[2][node]
             for r in range(4):
                 j = r * LANES
@@ -185,58 +176,80 @@ def smallest_in_cells(blocks: F32, rows: F32, nodes: Nodes, minima: F32, seconds
                     low, high = _two_smallest(low, high, sums[s, j + 5 * CELLS + i])
                     low, high = _two_smallest(low, high, sums[s, j + 6 * CELLS + i])
                     low, high = _two_smallest(low, high, sums[s, j + 7 * CELLS + i])
-                    minima[4 * quartet + r, block, node, i], seconds[4 * quartet + r, block, node, i] = low, high
-
-
-@njit(cache=True, nogil=True, fastmath=FASTMATH)
-def count_at_all(
-    blocks: F32, rows: F32, numbers: I64, nodes: Nodes, limits: F32, n_neighbors: int, counts: I64, searched: I64
-) -> None:
-    """Count estimates up to two limits at all nodes, in as many blocks as ``searched`` says then.
-
-    Four rows go through the blocks together, until it is cheaper to look at the nodes in doubt one by one.
-    """
-    sums = np.zeros((nodes[2].max() + 1, 4 * LANES), dtype=np.float32)
-    width = nodes[1] - nodes[0]
-    for quartet in range(len(rows)):
-        some, in_doubt = numbers[4 * quartet : 4 * quartet + 4], np.inf
-        while in_doubt > AT_ONCE * width[0] and searched[some[0]] < len(blocks):
-            in_doubt, block, four_rows = 0.0, blocks[searched[some[0]]], rows[quartet]
-            for node in nodes[4]:
-                _sum_quartet(block, four_rows, node, nodes, sums)
-                for i, r in enumerate(some):
-                    if counts[0, r, node] < n_neighbors:
-                        count_up_to(limits, r, node, sums[nodes[2][node], i * LANES : (i + 1) * LANES], counts)
-                        in_doubt += (counts[0, r, node] < n_neighbors) * (width[node] + BY_NODE)
-            searched[some] += 1
-
-
-@njit(cache=True, nogil=True, fastmath=FASTMATH)
-def sum_squares(blocks: F32, row: F32, weights: F32, begin: int, end: int, sums: F32) -> None:
-    """Fill ``sums``, blocks x LANES, with estimates at one node; ``weights`` are 0 where a value is missing."""
-    lanes = sums.shape[1]
-    for block in range(len(blocks)):
-        for i in range(lanes):
-            sums[block, i] = 0
-        for u in range(begin, end):
-            (x0, x1, x2, x3), (w0, w1, w2, w3) = _four(row, u), _four(weights, u)
-            for i in range(lanes):
-                d0, d1 = blocks[block, u, i] * w0 - x0, blocks[block, u, LANES + i] * w1 - x1
-                d2, d3 = blocks[block, u, 2 * LANES + i] * w2 - x2, blocks[block, u, 3 * LANES + i] * w3 - x3
-                sums[block, i] = sums[block, i] + d0 * d0 + d1 * d1 + d2 * d2 + d3 * d3
+                    minima[r, block, node, i], seconds[r, block, node, i] = low, high
 
 
 @njit(cache=True, nogil=True)
+def euclidean_radii(blocks: F32, nodes: Nodes, cells: F64, rows: F32, sought: Sought, scratch: F32) -> F64:
+    """Return K-th radii, rows x nodes.
+
+    ``scratch`` takes minima. If it were made here, the compiler would know its shape and unroll short loops.
+    """
+    minima, seconds, radii = scratch[0], scratch[1], np.empty(sought.absolute.shape)
+    for quartet in range(len(rows)):
+        smallest_in_cells(blocks, rows[quartet], nodes, minima, seconds)
+        last = min(4 * quartet + 4, len(radii))
+        kth_radii(minima, seconds, cells, (nodes[0], nodes[1]), 1.0, sought, 4 * quartet, last, radii)
+    return radii
+
+
+@njit(forceinline=True, fastmath=FASTMATH)
+def _sum_half(halves: F32, block: int, half: int, row: F32, weights: F32, begin: int, end: int, sums: F32) -> None:
+    """Fill ``sums`` with estimates at one node; ``weights`` are 0 where a value is missing."""
+    for i in range(len(sums)):
+        sums[i] = 0
+    for u in range(begin, end):
+        (x0, x1, x2, x3), (w0, w1, w2, w3) = _four(row, u), _four(weights, u)
+        for i in range(len(sums)):
+            d0, d1 = halves[block, u, 0, half, i] * w0 - x0, halves[block, u, 1, half, i] * w1 - x1
+            d2, d3 = halves[block, u, 2, half, i] * w2 - x2, halves[block, u, 3, half, i] * w3 - x3
+            sums[i] = sums[i] + d0 * d0 + d1 * d1 + d2 * d2 + d3 * d3
+
+
+@njit(cache=True, nogil=True, fastmath=FASTMATH)
+def count_at_once(blocks: F32, rows: F32, nodes: Nodes, some: I64, counting: Counting, searched: I64) -> None:
+    """Count estimates at some nodes, all at once, in as many blocks as ``searched`` says then.
+
+    Four rows go through the blocks together, until it is cheaper to look at the nodes in doubt one by one.
+    """
+    sums, width = np.zeros((nodes[2].max() + 1, 4 * LANES), dtype=np.float32), nodes[1] - nodes[0]
+    counted, counts, k = np.zeros(len(width), dtype=np.bool_), counting.counts, counting.k
+    counted[some] = True
+    for quartet in range(len(rows)):
+        first, last = 4 * quartet, min(4 * quartet + 4, len(searched))
+        block, in_doubt = 0, np.inf
+        while in_doubt > AT_ONCE * width[0] and block < len(blocks):
+            in_doubt, reference, four_rows = 0.0, blocks[block], rows[quartet]
+            for node in nodes[4]:
+                _sum_quartet(reference, four_rows, node, nodes, sums)
+                for r in range(first, last if counted[node] else first):
+                    if counts[0, r, node] < k:
+                        of_row = sums[nodes[2][node], (r - first) * LANES : (r - first + 1) * LANES]
+                        count_up_to(counting, r, node, of_row)
+                        in_doubt += (counts[0, r, node] < k) * (width[node] + BY_NODE)
+            block += 1
+        searched[first:last] = block
+
+
+@njit(cache=True, nogil=True, fastmath=FASTMATH)
+def sum_squares(halves: F32, row: F32, weights: F32, begin: int, end: int, sums: F32) -> None:
+    """Fill ``sums``, blocks x 2 x half the lanes, with estimates at one node."""
+    for part in range(2 * len(halves)):
+        block, half = part >> 1, part & 1
+        _sum_half(halves, block, half, row, weights, begin, end, sums[block, half])
+
+
+@njit(cache=True, nogil=True, fastmath=FASTMATH)
 def count_at_nodes(
-    blocks: F32, rows: F32, weights: F32, nodes: Nodes, limits: F32, n_neighbors: int, counts: I64, searched: I64
+    halves: F32, rows: F32, weights: F32, nodes: Nodes, some: I64, counting: Counting, searched: I64
 ) -> None:
-    """Count estimates up to two limits until K are up to the first, one node after the other, in the other blocks."""
-    begin, end = nodes[:2]
-    sums = np.empty((1, LANES), dtype=np.float32)
-    for r in range(len(rows)):
-        for node in range(len(begin)):
-            block = searched[r]
-            while counts[0, r, node] < n_neighbors and block < len(blocks):
-                sum_squares(blocks[block : block + 1], rows[r], weights[r], begin[node], end[node], sums)
-                count_up_to(limits, r, node, sums[0], counts)
-                block += 1
+    """Count estimates at some nodes, one node after the other, in the blocks that have not been searched."""
+    sums = np.empty(halves.shape[4], dtype=np.float32)
+    for node in some:
+        begin, end = nodes[0][node], nodes[1][node]
+        for r in range(len(rows)):
+            part = 2 * searched[r]
+            while counting.counts[0, r, node] < counting.k and part < 2 * len(halves):
+                _sum_half(halves, part >> 1, part & 1, rows[r], weights[r], begin, end, sums)
+                count_up_to(counting, r, node, sums)
+                part += 1

@@ -6,13 +6,14 @@ measured is decided by estimates in float32, whose roots are wrong by a part ``r
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from treemend.tcs.tree import F32, F64, I64
 
-__all__ = ["Errors", "count_up_to", "kth_radii", "nearest_by_estimates", "squared_distance"]
+__all__ = ["Counting", "Sought", "count_up_to", "kth_radii", "nearest_by_estimates", "squared_distance"]
 
 CELLS = 16
 ROWS_IN_CELL = 8
@@ -24,18 +25,37 @@ PADDING = np.float32(1e16)
 
 FASTMATH = {"nnan", "ninf", "nsz", "contract", "reassoc"}
 
-MARGIN = 1e-12
-"""Covers the rounding of the bounds themselves, which are computed in float64."""
+MARGIN, FLOAT32_MARGIN = 1e-12, 2e-7
+"""Cover the rounding of the bounds themselves, which are computed in float64, and their rounding to float32."""
 
 Ends = tuple[I64, I64]
 Found = tuple[F64, I64]
 Errors = tuple[F64, F64]
-"""Relative errors of the roots of estimates, one a node, and absolute ones, rows x nodes."""
+"""Relative and absolute errors of the roots of estimates."""
+
+
+class Sought(NamedTuple):
+    """Rows whose K-th radii are sought, the reference rows left out, and errors, one a node and rows x nodes."""
+
+    rows: F64
+    left_out: I64
+    relative: F64
+    absolute: F64
+    k: int
+
+
+class Counting(NamedTuple):
+    """Two limits of estimates, 2 x rows x nodes, and how many are up to each, counted until K are up to the first."""
+
+    limits: F32
+    k: int
+    counts: I64
 
 
 @njit(forceinline=True, fastmath=FASTMATH)
-def count_up_to(limits: F32, r: int, node: int, estimates: F32, counts: I64) -> None:
+def count_up_to(counting: Counting, r: int, node: int, estimates: F32) -> None:
     """Add to the counts how many estimates are up to each of two limits."""
+    limits, counts = counting.limits, counting.counts
     low, high = limits[0, r, node], limits[1, r, node]
     n_low = n_high = np.float32(0)
     for i in range(len(estimates)):
@@ -168,18 +188,9 @@ def _measure(cells: F64, cell: int, row: F64, columns: tuple[int, int], alpha: f
 
 @njit(cache=True, nogil=True)
 def kth_radii(
-    minima: F32,
-    seconds: F32,
-    cells: F64,
-    rows: F64,
-    nodes: tuple[I64, I64],
-    left_out: I64,
-    alpha: float,
-    errors: Errors,
-    n_neighbors: int,
-    radii: F64,
+    minima: F32, seconds: F32, cells: F64, ends: Ends, alpha: float, sought: Sought, first: int, last: int, radii: F64
 ) -> None:
-    """Fill ``radii``, rows x nodes, with exact K-th radii.
+    """Fill ``radii``, rows x nodes, with the exact K-th radii of some of the rows.
 
     Estimates say between which two radii the K-th one lies. Measured are the cells between them, and those of which
     more than the nearest row may count. Estimates that cannot be wrong, where their absolute error is 0, are taken for
@@ -189,29 +200,33 @@ def kth_radii(
     ----------
     minima, seconds : ndarray, rows x blocks x nodes x lanes
         The smallest estimates of cells of reference rows, and the second smallest; no seconds where a cell is one row.
-    cells, rows, nodes
-        Reference rows, rows and where the nodes begin and end, all with columns in fours unless a cell is one row.
+    cells, ends
+        Reference rows, and where the nodes begin and end, both with columns in fours unless a cell is one row.
     """
-    (begin, end), (relative, absolute) = nodes, errors
+    begin, end = ends
+    rows, left_out, relative, absolute, n_neighbors = sought
     _, n_blocks, n_columns, n_lanes = minima.shape
-    single = len(seconds) == 0
+    single, shift = len(seconds) == 0, 0
+    while 1 << shift < n_lanes:
+        # To divide by the number of lanes, a power of two; a division takes as long as the rest.
+        shift += 1
     # Few folds make the search for the K-th smallest short, many make what is read of each fold short; there must be
     # clearly more minima than neighbours for a tight bound (benchmarks/speed).
     folds = max(int(math.sqrt(n_blocks)) * 16 // n_lanes, (2 * n_neighbors + 1) // n_lanes + 1)
     folds = min(n_blocks, folds)
     folded = np.empty((folds, n_columns * n_lanes), dtype=np.float32)
-    smallest = np.empty((n_neighbors + 1, (n_columns + 63) // 64 * 64), dtype=np.float32)
+    smallest = np.empty((n_neighbors + 1, (n_columns + 15) // 16 * 16), dtype=np.float32)
     listed = np.empty(folds * n_lanes + 1, dtype=np.int64)
     opened = np.empty(n_blocks * n_lanes + 1, dtype=np.int64)
     values = np.empty((n_blocks * n_lanes + 1) * ROWS_IN_CELL)
     found = np.empty((n_blocks * n_lanes + 1) * ROWS_IN_CELL)
     nearest, squares = np.empty(n_neighbors), np.empty(cells.shape[1] + ROWS_IN_CELL)
-    for r in range(len(radii)):
+    for r in range(first, last):
         own_cell, own_place = left_out[r], 0
         if own_cell >= 0 and not single:
             own_cell, own_place = own_cell // LANES * CELLS + own_cell % CELLS, own_cell % LANES // CELLS
         rank = n_neighbors + (left_out[r] >= 0)
-        _smallest_of_folds(minima[r].reshape(n_blocks, n_columns * n_lanes), n_lanes, folded, smallest, rank)
+        _smallest_of_folds(minima[r - first].reshape(n_blocks, n_columns * n_lanes), n_lanes, folded, smallest, rank)
         for node in range(len(begin)):
             far, near, columns = 1 + relative[node], 1 - relative[node], (begin[node], end[node])
             error, top = absolute[r, node], np.float64(smallest[rank - 1, node])
@@ -226,15 +241,17 @@ def kth_radii(
                     n_listed += folded[fold, node * n_lanes + lane] <= bound
             n_opened = 0
             for k in range(n_listed):
-                lane = listed[k] % n_lanes
-                for block in range(listed[k] // n_lanes, n_blocks, folds):
-                    opened[n_opened] = block * n_lanes + lane
-                    values[n_opened] = minima[r, block, node, lane]
+                lane = listed[k] & (n_lanes - 1)
+                for block in range(listed[k] >> shift, n_blocks, folds):
+                    opened[n_opened] = (block << shift) + lane
+                    values[n_opened] = minima[r - first, block, node, lane]
                     n_opened += values[n_opened] <= bound
             n_open = n_found = 0
             for k in range(n_opened):
                 cell = opened[k]
-                if cell != own_cell and (single or seconds[r, cell // n_lanes, node, cell % n_lanes] > bound):
+                if cell != own_cell and (
+                    single or seconds[r - first, cell >> shift, node, cell & (n_lanes - 1)] > bound
+                ):
                     opened[n_open], values[n_open] = cell, values[k]
                     n_open += 1
                 elif not single:

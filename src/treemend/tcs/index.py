@@ -6,14 +6,15 @@ estimates in float32 of all distances come first, and only rows that these leave
 
 import math
 from dataclasses import dataclass
-from typing import Any, Self
+from functools import cached_property
+from typing import Self
 
 import numpy as np
-from numba import njit
-from numpy.typing import NDArray
 
 from treemend.tcs.euclidean import EuclideanScan
-from treemend.tcs.exact import MARGIN, nearest_by_estimates
+from treemend.tcs.exact import FLOAT32_MARGIN, PADDING, Counting, Sought, nearest_by_estimates
+from treemend.tcs.near import FEWEST_ROWS, WIDEST, NearRows
+from treemend.tcs.network import LANES
 from treemend.tcs.ranked import RankedScan, n_kept
 from treemend.tcs.tree import F32, F64, I64, AttributeTree, Bools
 from treemend.threads import for_chunks
@@ -57,7 +58,8 @@ class NodeIndex:
         reference = np.ldexp(np.ascontiguousarray(rows, dtype=np.float64), -exponent)
         low, high = np.ldexp(low, -exponent), np.ldexp(high, -exponent)
         centre = low / 2 + high / 2
-        spread = np.sqrt(_node_sums(np.maximum(high - centre, centre - low)[None] ** 2, tree)[0])
+        widths = np.maximum(high - centre, centre - low)
+        spread = np.sqrt([np.sum(widths[a:b] ** 2) for a, b in zip(tree.start, tree.stop, strict=True)])
         grid = _grid(reference - centre)
         euclidean = EuclideanScan.build(reference, centre, tree) if alpha == 1 else None
         scan = euclidean or RankedScan.build(reference, centre, tree, alpha)
@@ -74,8 +76,8 @@ class NodeIndex:
 
         def task(part: slice) -> None:
             at = complete[part]
-            errors = (self._relative, self._errors(scaled[at]))
-            radii[at] = self.scan.radii(scaled[at], own[at], n_neighbors, errors)
+            sought = Sought(scaled[at], own[at], self._relative, self._errors(scaled[at]), n_neighbors)
+            radii[at] = self.scan.radii(sought)
 
         for_chunks(task, len(complete), self._work(), n_jobs, largest=256)
         if incomplete.any():
@@ -91,13 +93,15 @@ class NodeIndex:
 
         The same as ``radii(rows, n_neighbors) > limits``, but K reference rows within the limit are enough to know.
         """
-        scaled, within = self._scaled(rows), np.ldexp(limits, -self.exponent)
+        scaled, within, near = self._scaled(rows), np.ldexp(limits, -self.exponent), self._near
         labels = np.empty((len(rows), len(self.tree.start)), dtype=np.bool_)
 
         def task(part: slice) -> None:
             some, stretch = scaled[part], self._stretch(scaled[part])
-            squares = _squared_limits(within, stretch, self._relative, self._errors(some))
-            n_sure, n_possible = self.scan.count_within(some, n_neighbors, squares)
+            squares = self._squared_limits(within, stretch, self._errors(some))
+            counts = np.zeros(squares.shape, dtype=np.int64)
+            self.scan.count_within(some, near, Counting(squares, n_neighbors, counts))
+            n_sure, n_possible = counts
             labels[part] = found = n_sure < n_neighbors
             r, nodes = np.nonzero(found & (n_possible >= n_neighbors))
             if len(r) > 0:
@@ -130,7 +134,23 @@ class NodeIndex:
         for_chunks(task, len(scaled), self._work(), n_jobs)
         return distances, numbers
 
-    @property
+    @cached_property
+    def _near(self) -> NearRows:
+        tree, alpha, n_rows = self.tree, self.alpha, len(self.reference)
+        width, n_blocks = tree.stop - tree.start, -(-n_rows // LANES)
+        narrow = (width <= WIDEST) & (alpha < 1 or n_rows >= FEWEST_ROWS)
+        nodes, n_splits = np.flatnonzero(narrow), 1 << (n_blocks - 1).bit_length()
+        column, cut = (np.zeros((len(nodes), n_splits), dtype=dtype) for dtype in (np.int64, np.float32))
+        blocks = np.empty((len(nodes), n_blocks, 8, LANES), dtype=np.float32)
+        for i, node in enumerate(nodes):
+            rows = np.full((n_splits * LANES, 8), float(PADDING))
+            rows[:n_rows, : width[node]] = (self.reference - self.centre)[:, tree.start[node] : tree.stop[node]]
+            order, column[i], cut[i] = _halved_again(rows, width[node], n_splits)
+            blocks[i] = rows[order[:n_blocks]].transpose(0, 2, 1)
+        in_lanes = blocks.reshape(len(nodes), n_blocks, 8 * LANES)
+        return NearRows(nodes, np.flatnonzero(~narrow), column, cut, in_lanes)
+
+    @cached_property
     def _relative(self) -> F64:
         """Bound the relative errors of the roots of estimates, one a node: half a rounding for each term, and some."""
         return np.asarray(0.6 * _ROUNDING * (self.tree.stop - self.tree.start + 8))
@@ -138,97 +158,76 @@ class NodeIndex:
     def _errors(self, scaled: F64) -> F64:
         """Bound how far the roots of estimates are from distances beside the relative errors, rows x nodes.
 
-        0 where all values are such multiples of a power of two that float32 arithmetic is exact.
+        0 where all values of a row are such multiples of a power of two that float32 arithmetic is exact.
         """
-        tree, of_reference = self.tree, (self.centre, self.spread, self.grid)
-        errors: F64 = _absolute_errors(scaled, *of_reference, tree.start, tree.stop, tree.left, tree.right)
-        return errors
+        values, width = scaled - self.centre, self.tree.stop - self.tree.start
+        values[np.isnan(values)] = 0
+        errors = np.sqrt(values**2 @ self._members)
+        errors += self.spread
+        errors *= 1.01 * _ROUNDING
+        errors += _UNDERFLOW * np.sqrt(width)
+        if self.grid > 0:
+            values, largest = values / self.grid, self.spread[0] / self.grid
+            on_grid = ((values == np.rint(values)) & (np.abs(values) <= largest)).all(axis=1, keepdims=True)
+            errors[on_grid & (width * (2 * largest) ** 2 <= 1 / _ROUNDING)] = 0
+        return np.asarray(errors)
+
+    def _squared_limits(self, limits: F64, stretch: F64, errors: F64) -> F32:
+        """Return up to which estimates distances are surely within the limits, and up to which they may be.
+
+        2 x rows x nodes; negative where none is.
+        """
+        squares, exact = np.empty((2, *errors.shape), dtype=np.float32), errors == 0
+        with np.errstate(over="ignore", invalid="ignore"):
+            limit = limits / stretch
+            if not exact.all():
+                low, high = limit - errors, limit + errors
+                squares[0] = low * np.abs(low) * ((1 - FLOAT32_MARGIN) / (1 + self._relative) ** 2)
+                squares[1] = np.where(limit < 0, -1, high * high * ((1 + FLOAT32_MARGIN) / (1 - self._relative) ** 2))
+            if exact.any():
+                # The largest float32 whose root, stretched, does not exceed the limit.
+                largest = np.where(limit < 0, -1, limit**2).astype(np.float32)
+                too_large = np.sqrt(np.abs(largest, dtype=np.float64)) * stretch > limits
+                np.copyto(squares, np.where(too_large, np.nextafter(largest, np.float32(-1)), largest), where=exact)
+        return squares
 
     def _stretch(self, rows: F64) -> F64:
-        """Return by how much distances over the observed columns fall short, rows x nodes, or one for all rows."""
+        """Return by how much distances over the observed columns fall short, rows x nodes, or one row for all."""
         missing = np.isnan(rows)
         if not missing.any():
             return np.ones((1, len(self.tree.start)))
-        observed = _node_sums(~missing, self.tree)
         width = self.tree.stop - self.tree.start
+        observed = (~missing @ self._members).astype(np.int64)
         return np.asarray(np.sqrt(n_kept(width, self.alpha) / n_kept(observed, self.alpha)))
+
+    @cached_property
+    def _members(self) -> F64:
+        """1 where a column belongs to a node, columns x nodes."""
+        columns = np.arange(len(self.centre))[:, None]
+        return ((columns >= self.tree.start) & (columns < self.tree.stop)).astype(np.float64)
 
     def _scaled(self, rows: F64) -> F64:
         half = self.exponent // 2
         with np.errstate(over="ignore", under="ignore"):
             # Twice a power of two, since one may be out of range by itself.
             scaled = rows * 2.0**-half * 2.0 ** (half - self.exponent)
-        return np.clip(scaled, self.centre - _FARTHEST, self.centre + _FARTHEST)
+        return np.minimum(np.maximum(scaled, self.centre - _FARTHEST), self.centre + _FARTHEST)
 
     def _work(self) -> int:
         return len(self.reference) * int((self.tree.stop - self.tree.start).sum())
 
 
-def _node_sums(values: NDArray[Any], tree: AttributeTree) -> NDArray[Any]:
-    """Sum over the columns of every node, rows x nodes."""
-    return np.stack([values[:, a:b].sum(axis=1) for a, b in zip(tree.start, tree.stop, strict=True)], axis=1)
-
-
-@njit(cache=True, nogil=True)
-def _absolute_errors(
-    rows: F64, centre: F64, spread: F64, grid: float, start: I64, stop: I64, left: I64, right: I64
-) -> F64:
-    errors, squares, off_grid = np.empty((len(rows), len(start))), np.zeros(len(start)), np.zeros(len(start))
-    largest = abs(spread[0] / grid) if grid > 0 else 0.0
-    for r in range(len(rows)):
-        for node in range(len(start) - 1, -1, -1):
-            width = stop[node] - start[node]
-            if left[node] >= 0:
-                squares[node] = squares[left[node]] + squares[right[node]]
-                off_grid[node] = off_grid[left[node]] + off_grid[right[node]]
-            else:
-                squares[node] = off_grid[node] = 0
-                for column in range(start[node], stop[node]):
-                    value = rows[r, column] - centre[column]
-                    if not math.isnan(value):
-                        squares[node] += value * value
-                        if grid > 0:
-                            off_grid[node] += value % grid != 0 or abs(value / grid) > largest
-            errors[r, node] = 1.01 * _ROUNDING * (math.sqrt(squares[node]) + spread[node])
-            errors[r, node] += _UNDERFLOW * math.sqrt(width)
-            if grid > 0 and off_grid[node] == 0 and width * (2 * largest) ** 2 <= 1 / _ROUNDING:
-                errors[r, node] = 0
-    return errors
-
-
-@njit(cache=True, nogil=True)
-def _squared_limits(limits: F64, stretch: F64, relative: F64, errors: F64) -> F32:
-    """Return up to which estimates distances are surely within the limits, and up to which they may be.
-
-    2 x rows x nodes; -1 where none is. Rounded down to float32, of which one is below a number exactly if it is below
-    that number rounded down.
-    """
-    squares = np.empty((2, len(errors), len(limits)), dtype=np.float32)
-    for r in range(len(errors)):
-        for node in range(len(limits)):
-            factor, error = stretch[min(r, len(stretch) - 1), node], errors[r, node]
-            limit = limits[node] / factor
-            sure = possible = -1.0
-            if limit >= 0 and error == 0:
-                # The largest number whose root, stretched, does not exceed the limit.
-                sure = limit**2
-                while math.sqrt(sure) * factor > limits[node]:
-                    sure = np.nextafter(sure, -np.inf)
-                while sure < np.inf and math.sqrt(np.nextafter(sure, np.inf)) * factor <= limits[node]:
-                    sure = np.nextafter(sure, np.inf)
-                possible = sure
-            elif limit >= 0:
-                possible = ((limit + error) / (1 - relative[node])) ** 2 * (1 + MARGIN)
-                if limit > error:
-                    sure = ((limit - error) / (1 + relative[node])) ** 2 * (1 - MARGIN)
-            squares[0, r, node], squares[1, r, node] = _rounded_down(sure), _rounded_down(possible)
-    return squares
-
-
-@njit(cache=True, nogil=True)
-def _rounded_down(value: float) -> np.float32:
-    rounded = np.float32(value)
-    return np.nextafter(rounded, np.float32(-np.inf)) if rounded > value else rounded
+def _halved_again(rows: F64, width: int, n_splits: int) -> tuple[I64, I64, F64]:
+    """Order rows into blocks by medians of the widest columns, see `NearRows`; padding is to the right of all rows."""
+    order, column, cut = np.arange(len(rows)), np.zeros(n_splits, dtype=np.int64), np.zeros(n_splits)
+    for level in range(n_splits.bit_length() - 1):
+        parts, at = order.reshape(1 << level, -1), slice(1 << level, 2 << level)
+        n_left = parts.shape[1] // 2
+        column[at] = np.argmax(np.std(rows[parts, :width], axis=1), axis=1)
+        values = rows[parts, column[at, None]]
+        turn = np.argpartition(values, n_left, axis=1)
+        order, cut[at] = np.take_along_axis(parts, turn, 1), np.take_along_axis(values, turn, 1)[:, n_left]
+    return order.reshape(n_splits, -1), column, cut
 
 
 def _grid(centred: F64) -> float:

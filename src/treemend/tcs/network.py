@@ -18,7 +18,7 @@ from numba import njit
 from treemend.tcs.exact import FASTMATH
 from treemend.tcs.tree import F32, I64
 
-__all__ = ["LANES", "Network", "estimate_block"]
+__all__ = ["LANES", "Eight", "Network", "dot", "eight", "estimate_block", "load", "merged", "sorted_by_four", "squares"]
 
 LANES = 32
 Eight = tuple[float, float, float, float, float, float, float, float]
@@ -40,7 +40,7 @@ class Network(NamedTuple):
 
 
 @njit(forceinline=True)
-def _eight(numbers: F32, g: int) -> Eight:
+def eight(numbers: F32, g: int) -> Eight:
     """Return the numbers of one eight of wires."""
     k = 8 * g
     low = (numbers[k], numbers[k + 1], numbers[k + 2], numbers[k + 3])
@@ -48,7 +48,8 @@ def _eight(numbers: F32, g: int) -> Eight:
 
 
 @njit(forceinline=True)
-def _load(eights: F32, g: int, i: int) -> Eight:
+def load(eights: F32, g: int, i: int) -> Eight:
+    """Return the numbers on one eight of wires in one lane."""
     low = (eights[g, i], eights[g, LANES + i], eights[g, 2 * LANES + i], eights[g, 3 * LANES + i])
     high = (eights[g, 4 * LANES + i], eights[g, 5 * LANES + i], eights[g, 6 * LANES + i], eights[g, 7 * LANES + i])
     return low + high
@@ -62,13 +63,14 @@ def _store(eights: F32, g: int, i: int, w: Eight) -> None:
 
 
 @njit(forceinline=True, fastmath=FASTMATH)
-def _dot(v: Eight, w: Eight) -> float:
+def dot(v: Eight, w: Eight) -> float:
+    """Return the sum of products."""
     low = v[0] * w[0] + v[1] * w[1] + v[2] * w[2] + v[3] * w[3]
     return low + v[4] * w[4] + v[5] * w[5] + v[6] * w[6] + v[7] * w[7]
 
 
 @njit(forceinline=True, fastmath=FASTMATH)
-def _merged(w: Eight) -> Eight:
+def merged(w: Eight) -> Eight:
     """Sort a bitonic sequence of eight."""
     a, b, c, d, e, f, g, h = w
     a, b, c, d, e, f, g, h = min(a, e), min(b, f), min(c, g), min(d, h), max(a, e), max(b, f), max(c, g), max(d, h)
@@ -77,10 +79,16 @@ def _merged(w: Eight) -> Eight:
 
 
 @njit(forceinline=True, fastmath=FASTMATH)
-def _sorted_by_four(w: Eight, x: Eight) -> Eight:
-    """Return the squared differences, the first four sorted up and the last four down."""
+def squares(w: Eight, x: Eight) -> Eight:
+    """Return the squared differences."""
     a, b, c, d = (w[0] - x[0]) ** 2, (w[1] - x[1]) ** 2, (w[2] - x[2]) ** 2, (w[3] - x[3]) ** 2
-    e, f, g, h = (w[4] - x[4]) ** 2, (w[5] - x[5]) ** 2, (w[6] - x[6]) ** 2, (w[7] - x[7]) ** 2
+    return a, b, c, d, (w[4] - x[4]) ** 2, (w[5] - x[5]) ** 2, (w[6] - x[6]) ** 2, (w[7] - x[7]) ** 2
+
+
+@njit(forceinline=True, fastmath=FASTMATH)
+def sorted_by_four(w: Eight, x: Eight) -> Eight:
+    """Return the squared differences, the first four sorted up and the last four down."""
+    a, b, c, d, e, f, g, h = squares(w, x)
     a, b, c, d, e, f, g, h = min(a, b), max(a, b), min(c, d), max(c, d), max(e, f), min(e, f), max(g, h), min(g, h)
     a, b, c, d, e, f, g, h = min(a, c), min(b, d), max(a, c), max(b, d), max(e, g), max(f, h), min(e, g), min(f, h)
     return a, min(b, c), max(b, c), d, e, max(f, g), min(f, g), h
@@ -101,10 +109,10 @@ def estimate_block(block: F32, row: F32, network: Network, top: int, wires: F32,
         operation, begin, end, width, stride = network.passes[number]
         if operation == SQUARE:
             for g in range(begin // 8, (end + 7) // 8):
-                x, counts = _eight(row, g), _eight(weights[2], g)
+                x, counts = eight(row, g), eight(weights[2], g)
                 left, right = node_at[n_wires // 4 + 2 * g], node_at[n_wires // 4 + 2 * g + 1]
                 for i in range(lanes):
-                    w = _sorted_by_four(_load(block, g, i), x)
+                    w = sorted_by_four(load(block, g, i), x)
                     _store(eights, g, i, w)
                     total = counts[0] * w[0] + counts[1] * w[1] + counts[2] * w[2] + counts[3] * w[3]
                     estimates[left, i] = total
@@ -112,19 +120,19 @@ def estimate_block(block: F32, row: F32, network: Network, top: int, wires: F32,
                     estimates[right, i] = total
         elif operation == MERGE:
             for g in range(begin // 8, end // 8):
-                counts = _eight(weights[stride], g)
+                counts = eight(weights[stride], g)
                 node = node_at[n_wires // width + 8 * g // width]
                 before = np.float32(8 * g % width > 0)
                 if 8 * g // width % 2 == 0:
                     for i in range(lanes):
-                        w = _merged(_load(eights, g, i))
+                        w = merged(load(eights, g, i))
                         _store(eights, g, i, w)
-                        estimates[node, i] = before * estimates[node, i] + _dot(counts, w)
+                        estimates[node, i] = before * estimates[node, i] + dot(counts, w)
                 else:
                     for i in range(lanes):
-                        w = _merged(_load(eights, g, i)[::-1])[::-1]
+                        w = merged(load(eights, g, i)[::-1])[::-1]
                         _store(eights, g, i, w)
-                        estimates[node, i] = before * estimates[node, i] + _dot(counts, w)
+                        estimates[node, i] = before * estimates[node, i] + dot(counts, w)
         elif operation == QUARTER:
             length = np.uint64(stride * LANES)
             for first in range(begin, end, 4 * stride):
@@ -152,21 +160,21 @@ def estimate_block(block: F32, row: F32, network: Network, top: int, wires: F32,
                 wires[i0 + i] = min(wires[i0 + i], wires[i1 + i])
         elif operation == ADD:
             for g in range(begin // 8, end // 8):
-                counts = _eight(weights[stride], g)
+                counts = eight(weights[stride], g)
                 before = np.float32(g > 0)
                 for i in range(lanes):
-                    total = _dot(counts, _load(eights, g, i))
+                    total = dot(counts, load(eights, g, i))
                     estimates[0, i] = before * estimates[0, i] + total
         else:
             for g in range(begin // 2, end // 2):
                 x0, x1 = row[2 * g], row[2 * g + 1]
-                eight, first = g // 4, g % 4 * 2 * LANES
+                octet, first = g // 4, g % 4 * 2 * LANES
                 one, other = weights[0, 2 * g], weights[0, 2 * g + 1]
                 of_both = weights[1, 2 * g] + weights[1, 2 * g + 1]
                 node = node_at[n_wires // 2 + g]
                 left, right = node_at[n_wires + 2 * g], node_at[n_wires + 2 * g + 1]
                 for i in range(lanes):
-                    a = (block[eight, first + i] - x0) ** 2
-                    b = (block[eight, first + LANES + i] - x1) ** 2
+                    a = (block[octet, first + i] - x0) ** 2
+                    b = (block[octet, first + LANES + i] - x1) ** 2
                     estimates[left, i], estimates[right, i] = one * a, other * b
                     estimates[node, i] = a + b if of_both > 1 else of_both * min(a, b)

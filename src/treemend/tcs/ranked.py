@@ -9,17 +9,18 @@ from numba import njit
 from numpy.typing import NDArray
 
 from treemend.tcs import network as operations
-from treemend.tcs.exact import FASTMATH, PADDING, Errors, count_up_to, kth_radii
+from treemend.tcs.exact import FASTMATH, PADDING, Counting, Ends, Sought, count_up_to, kth_radii
+from treemend.tcs.near import NearRows, count_near
 from treemend.tcs.network import LANES, Network, estimate_block
 from treemend.tcs.tree import F32, F64, I64, AttributeTree
 
 __all__ = ["RankedScan", "n_kept"]
 
-ESTIMATES_TOGETHER = 500_000
-"""Rows are scanned together up to this many estimates, which stay in a cache, while each block is read once for them
-(benchmarks/speed)."""
-
 WIRES_IN_CACHE = 64
+
+N_FIRST = 4
+"""In so many blocks K rows within the limits are looked for at all nodes before narrow nodes are by themselves."""
+
 Pass = tuple[int, int, int, int, int]
 
 
@@ -30,13 +31,17 @@ def n_kept(width: I64, alpha: float) -> I64:
 
 @dataclass(frozen=True, eq=False)
 class RankedScan:
-    """Reference rows in blocks, blocks x eights of wires x 8 LANES, less ``centre``; each column has its ``wire``."""
+    """Reference rows in blocks, blocks x eights of wires x 8 LANES, less ``centre``; each column has its ``wire``.
+
+    At each node so many squares are ``kept``.
+    """
 
     reference: F64
     centre: F64
     tree: AttributeTree
     alpha: float
     wire: I64
+    kept: I64
     network: Network
     blocks: F32
 
@@ -44,54 +49,53 @@ class RankedScan:
     def build(cls, reference: F64, centre: F64, tree: AttributeTree, alpha: float) -> Self:
         """Lay rows out."""
         wire, network = _build_network(tree)
-        network = _counting(network, n_kept(tree.stop - tree.start, alpha))
+        kept = n_kept(tree.stop - tree.start, alpha)
+        network = _counting(network, kept)
         n_rows, n_wires = len(reference), network.weights.shape[1]
         n_blocks = -(-n_rows // LANES)
         padded = np.full((n_blocks * LANES, n_wires), PADDING)
         padded[:n_rows, wire] = reference - centre
         blocks = np.ascontiguousarray(padded.reshape(n_blocks, LANES, n_wires // 8, 8).transpose(0, 2, 3, 1))
-        return cls(reference, centre, tree, alpha, wire, network, blocks.reshape(n_blocks, n_wires // 8, 8 * LANES))
+        in_lanes = blocks.reshape(n_blocks, n_wires // 8, 8 * LANES)
+        return cls(reference, centre, tree, alpha, wire, kept, network, in_lanes)
 
-    def radii(self, rows: F64, left_out: I64, n_neighbors: int, errors: Errors) -> F64:
+    def radii(self, sought: Sought) -> F64:
         """Return exact K-th radii, rows x nodes."""
-        radii, cells, on_wires = np.empty(errors[1].shape), self.reference[:, :, None], self._on_wires(rows)
-        nodes, no_seconds = (self.tree.start, self.tree.stop), np.empty((0, 0, 0, 0), dtype=np.float32)
-        n_blocks, n_columns = len(self.blocks), len(self.tree.start) + 1
-        together = max(1, min(len(rows), ESTIMATES_TOGETHER // (n_blocks * n_columns * LANES)))
-        estimates = np.zeros((together, n_blocks, n_columns, LANES), dtype=np.float32)
-        for first in range(0, len(rows), together):
-            part = slice(first, first + together)
-            estimate_rows(self.blocks, on_wires[part], self.network, 0, estimates)
-            some, own, wrong = rows[part], left_out[part], (errors[0], errors[1][part])
-            kth_radii(estimates, no_seconds, cells, some, nodes, own, self.alpha, wrong, n_neighbors, radii[part])
+        ends, on_wires = (self.tree.start, self.tree.stop), self._on_wires(sought.rows)
+        cells = self.reference[:, :, None]
+        radii: F64 = ranked_radii(self.blocks, on_wires, self.network, cells, ends, self.alpha, sought)
         return radii
 
     def estimates(self, rows: F64, nodes: I64, alpha: float) -> F32:
         """Estimate the squared distances of all reference rows, at one node for each row, rows x reference rows."""
         found = np.empty((len(rows), len(self.blocks), LANES), dtype=np.float32)
-        estimates = np.zeros((1, len(self.blocks), len(self.tree.start) + 1, LANES), dtype=np.float32)
+        estimates = np.zeros((len(self.blocks), len(self.tree.start) + 1, LANES), dtype=np.float32)
         for at, network in self._networks(rows, alpha):
-            for r in at:
-                on_wires = self._on_wires(rows[r : r + 1])
-                estimate_rows(self.blocks, on_wires, network, nodes[r], estimates)
-                found[r] = estimates[0, :, nodes[r]]
+            for r, on_wires in zip(np.arange(len(rows))[at], self._on_wires(rows[at]), strict=True):
+                estimate_row(self.blocks, on_wires, network, nodes[r], estimates)
+                found[r] = estimates[:, nodes[r]]
         return found.reshape(len(rows), -1)
 
-    def count_within(self, rows: F64, n_neighbors: int, limits: F32) -> I64:
-        """Count the reference rows with estimates up to two limits, 2 x rows x nodes, until K are up to the first."""
-        counts = np.zeros(limits.shape, dtype=np.int64)
+    def count_within(self, rows: F64, near: NearRows, counting: Counting) -> None:
+        """Count the reference rows with estimates up to two limits, until K are up to the first."""
+        (limits, k, counts), parent, every = counting, self.tree.parent, np.arange(len(self.tree.start))
         for at, network in self._networks(rows, self.alpha):
-            found, on_wires = counts[:, at], self._on_wires(rows[at])
-            count_ranked(self.blocks, on_wires, network, self.tree.parent, limits[:, at], n_neighbors, found)
-            counts[:, at] = found
-        return counts
+            part, on_wires = Counting(limits[:, at], k, counts[:, at]), self._on_wires(rows[at])
+            if network is self.network:
+                count_ranked(self.blocks[:N_FIRST], on_wires, network, every, parent, part)
+                centred = np.pad((rows[at] - self.centre).astype(np.float32), ((0, 0), (0, 8)))
+                count_near(near, centred, (self.tree.start, self.tree.stop), self.kept, part)
+                count_ranked(self.blocks[N_FIRST:], on_wires, network, near.others, parent, part)
+            else:
+                count_ranked(self.blocks, on_wires, network, every, parent, part)
+            counts[:, at] = part.counts
 
-    def _networks(self, rows: F64, alpha: float) -> Iterator[tuple[NDArray[np.intp], Network]]:
+    def _networks(self, rows: F64, alpha: float) -> Iterator[tuple[slice | NDArray[np.intp], Network]]:
         """Yield rows with the network for them: all complete ones, and each with missing values by itself."""
         missing = np.isnan(rows)
         complete = ~missing.any(axis=1) & (alpha == self.alpha)
         if complete.any():
-            yield np.flatnonzero(complete), self.network
+            yield slice(None) if complete.all() else np.flatnonzero(complete), self.network
         for row in np.flatnonzero(~complete):
             observed = np.append(0, np.cumsum(~missing[row]))
             width = observed[self.tree.stop] - observed[self.tree.start]
@@ -181,39 +185,53 @@ def _counting(network: Network, kept: I64) -> Network:
 
 
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
-def estimate_rows(blocks: F32, rows: F32, network: Network, node: int, estimates: F32) -> None:
-    """Fill ``estimates``, rows x blocks x (nodes + 1) x LANES, at a node and those below it."""
-    wires = np.zeros(LANES * rows.shape[1], dtype=np.float32)
+def estimate_row(blocks: F32, row: F32, network: Network, top: int, estimates: F32) -> None:
+    """Fill ``estimates``, blocks x (nodes + 1) x LANES, at a node and those below it."""
+    wires = np.zeros(LANES * len(row), dtype=np.float32)
     for block in range(len(blocks)):
-        for r in range(len(rows)):
-            estimate_block(blocks[block], rows[r], network, node, wires, estimates[r, block])
+        estimate_block(blocks[block], row, network, top, wires, estimates[block])
+
+
+@njit(cache=True, nogil=True)
+def ranked_radii(
+    blocks: F32, on_wires: F32, network: Network, cells: F64, ends: Ends, alpha: float, sought: Sought
+) -> F64:
+    """Return K-th radii, rows x nodes."""
+    radii, no_seconds = np.empty(sought.absolute.shape), np.empty((0, 0, 0, 0), dtype=np.float32)
+    estimates = np.zeros((1, len(blocks), sought.absolute.shape[1] + 1, LANES), dtype=np.float32)
+    for r in range(len(radii)):
+        estimate_row(blocks, on_wires[r], network, 0, estimates[0])
+        kth_radii(estimates, no_seconds, cells, ends, alpha, sought, r, r + 1, radii)
+    return radii
 
 
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
-def count_ranked(blocks: F32, rows: F32, network: Network, parent: I64, limits: F32, k: int, counts: I64) -> None:
-    """Count estimates up to two limits until K are up to the first.
+def count_ranked(blocks: F32, rows: F32, network: Network, nodes: I64, parent: I64, counting: Counting) -> None:
+    """Count estimates at some nodes, with a node its parent.
 
     For each block, a node in doubt is estimated together with all nodes below it.
     """
     n_nodes, wires = len(parent), np.zeros(LANES * rows.shape[1], dtype=np.float32)
     estimates = np.zeros((n_nodes + 1, LANES), dtype=np.float32)
-    tops, doubtful = np.empty((2, n_nodes), dtype=np.int64)
-    covered = np.zeros(n_nodes, dtype=np.bool_)
+    tops, doubtful = np.empty((2, n_nodes + 1), dtype=np.int64)
+    covered, counts, k = np.zeros(n_nodes, dtype=np.bool_), counting.counts, counting.k
     for r in range(len(rows)):
         decided = True
         for block in range(len(blocks)):
             if decided:
                 n_tops = n_doubtful = 0
-                for node in range(n_nodes):
+                for node in nodes:
                     in_doubt, below = counts[0, r, node] < k, node > 0 and covered[parent[node]]
                     covered[node] = in_doubt or below
                     tops[n_tops], doubtful[n_doubtful] = node, node
                     n_tops += in_doubt and not below
                     n_doubtful += in_doubt
+                if n_doubtful == 0:
+                    break
             for i in range(n_tops):
                 estimate_block(blocks[block], rows[r], network, tops[i], wires, estimates)
             decided = False
             for i in range(n_doubtful):
                 node = doubtful[i]
-                count_up_to(limits, r, node, estimates[node], counts)
+                count_up_to(counting, r, node, estimates[node])
                 decided |= counts[0, r, node] >= k
