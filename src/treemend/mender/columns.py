@@ -83,13 +83,15 @@ def learn_columns(values: Floats, order: Integers, widths: Floats | None = None)
     values = np.take(values, order, axis=1)
     known = ~np.isnan(values)
     width = column_widths(values)
-    low, high = (np.where(known.any(axis=0), end.reduce(values, axis=0), 0.0) for end in (np.fmin, np.fmax))
+    ordered = np.sort(values.T, axis=1)
+    low, centre, high = _quantiles(ordered, (0.0, 0.5, 1.0))
     if widths is not None:
         width = np.where(width > 0, width, widths[order])
     width = np.where(width > 0, width, 1.0)
-    scaled = (values - low) / width
-    centre = column_quantiles(scaled, (0.5,))[0]
-    ordinary, far = column_quantiles(np.abs(scaled - centre), (0.75, 0.999))
+    scaled, centre = (values - low) / width, (centre - low) / width
+    # Falling, then rising: a stable sort merges them.
+    away = np.sort(np.abs((ordered.T - low) / width - centre).T, axis=1, kind="stable")
+    ordinary, far = _quantiles(away, (0.75, 0.999))
     usual = np.maximum(np.maximum(ordinary, column_moments(scaled)[1]), LEAST_DEVIATION)
     light = np.clip((HEAVY_TAIL - far / usual) / (HEAVY_TAIL - LIGHT_TAIL), 0.0, 1.0)
     light = np.where(known.any(axis=0), light, 0.0)
@@ -118,7 +120,11 @@ def column_widths(values: Floats) -> Floats:
 
 def column_quantiles(values: Floats, shares: Sequence[float] | Floats) -> Floats:
     """Return quantiles (n_shares, d) of each column by linear interpolation; NaN are ignored, 0 where all are."""
-    ordered = np.sort(values.T, axis=1)
+    return _quantiles(np.sort(values.T, axis=1), shares)
+
+
+def _quantiles(ordered: Floats, shares: Sequence[float] | Floats) -> Floats:
+    """Return quantiles of columns (d, n) in ascending order, NaN last."""
     count = ordered.shape[1] - np.isnan(ordered).sum(axis=1)
     last = np.maximum(count - 1, 0)
     place = np.multiply.outer(last, shares)

@@ -16,7 +16,7 @@ from treemend.arrays import Booleans, Floats, Integers, Labels
 from treemend.mender.boxes import WindowCells
 from treemend.mender.calibration import Calibration, Rarity, Tails, is_unusual, rest_scores
 from treemend.mender.columns import Columns
-from treemend.mender.density import Density, expect_rows
+from treemend.mender.density import Density, expect_alike
 from treemend.mender.evidence import (
     FOREIGN,
     NARROW,
@@ -392,6 +392,6 @@ def search_rows(
 def clean_rests(detector: Detector, values: Floats, out: Booleans) -> Floats:
     """Return the rest scores (n,) of rows when the cells ``out`` (n, d), in layout order, are left out."""
     rows = np.where(out, np.nan, detector.columns.to_rows(values)[0])
-    level, form = expect_rows(detector.density, rows)
+    level, form = expect_alike(detector.density, rows)
     likeliest = np.take_along_axis(form, level.argmax(axis=1)[:, None], axis=1)[:, 0]
     return rest_scores(likeliest, (~np.isnan(rows)).sum(axis=1), detector.density.tail)

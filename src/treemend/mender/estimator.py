@@ -269,9 +269,11 @@ class Mender(BaseMender):
             notes = (*notes, _NONE_AT_FDR)
         mask, missing = kinds >= 0, np.isnan(table.values)
         gaps, layout, quantiles = mask | missing, self._model.layout, self._model.drift.quantiles
+        repaired = table.rebuilt(filled.values, gaps)
+        np.copyto(filled.values, table.values, where=~gaps)
         findings = Findings(
             before=table.values,
-            after=np.where(gaps, filled.values, table.values),
+            after=filled.values,
             mask=mask,
             missing=missing,
             spread=filled.spread,
@@ -290,7 +292,7 @@ class Mender(BaseMender):
             notes=notes,
         )
         return Result(
-            repaired=table.rebuilt(filled.values, gaps),
+            repaired=repaired,
             mask=table.like(mask),
             corrupted=np.asarray(mask.any(axis=1)),
             unusual=unusual,

@@ -28,7 +28,7 @@ KEPT, NOISE, FOREIGN, SHIFTED, STUCK, SINGLE = cast(list[int], np.arange(-1, 5))
 KINDS = ("noise", "foreign", "shifted", "stuck")
 # Standard deviation of a common shift, in units of a column's range.
 SHIFT = 0.3
-LANES = 32
+LANES = 64
 # Rows of more cells are followed under fewer components, since one costs d^3.
 NARROW = 128
 # Rows with missing values are judged by this many components, half of them in rows that are not narrow: factors are

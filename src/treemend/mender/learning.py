@@ -27,8 +27,9 @@ FOLDS = 5
 MOST_CROSS_FITTED = 3000
 MOST_LEARNT = 3000
 FEWEST_JUDGED, MOST_JUDGED = 1000, 4000
-# Rows of a fold whose rests are scored: what counts is their 1 % quantile.
-MOST_RESTS = 200
+# Rows of a fold whose rests are scored, what counts is their 1 % quantile; and how many have the same cells left out,
+# which share a factorisation.
+MOST_RESTS, RESTS_ALIKE = 200, 10
 # A price is never below this many nats, and otherwise what this share of clean rows does not exceed.
 LEAST_PRICE = 3.0
 SINGLE_QUANTILE, RUN_QUANTILE = 0.8, 0.95
@@ -168,7 +169,9 @@ def _others(evidence: Evidence, fold: Integers, out: int) -> Evidence:
 
 
 def _random_stretches(n: int, d: int, rng: np.random.Generator) -> Booleans:
-    """Return for each of n rows a random stretch of a tenth to a half of its cells."""
-    width = np.maximum(1, np.round(rng.uniform(0.1, 0.5, n) * d)).astype(np.int64)
-    start = (rng.random(n) * (d - width + 1)).astype(np.int64)[:, None]
-    return np.asarray((np.arange(d) >= start) & (np.arange(d) < start + width[:, None]))
+    """Return for each of n rows a random stretch of a tenth to a half of its cells, the same for `RESTS_ALIKE` rows."""
+    n_stretches = -(-n // RESTS_ALIKE)
+    width = np.maximum(1, np.round(rng.uniform(0.1, 0.5, n_stretches) * d)).astype(np.int64)
+    start = (rng.random(n_stretches) * (d - width + 1)).astype(np.int64)[:, None]
+    stretches = (np.arange(d) >= start) & (np.arange(d) < start + width[:, None])
+    return np.repeat(stretches, RESTS_ALIKE, axis=0)[:n]

@@ -66,7 +66,7 @@ def fit_model(
         densities: list[Any] = [fold.density for fold in cross_fit.detectors]
         if blocks:
             wide, columns, densities = learn_wide(learnt, layout, blocks, cross_fit, seed)
-        judged = np.flatnonzero((cross_fit.fold >= 0) & ~np.isnan(learnt).all(axis=1))
+        judged = (cross_fit.fold >= 0) & (cross_fit.fold < len(densities)) & ~np.isnan(learnt).all(axis=1)
         filling = calibrate_filling(learnt[judged], cross_fit.fold[judged], columns, densities, seed)
     return MenderModel(layout, detector, wide, filling, learn_drift_reference(learnt)), cross_fit
 

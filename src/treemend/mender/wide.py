@@ -19,6 +19,8 @@ from treemend.mender.low_rank import LowRankDensity, choose_rank, learn_low_rank
 # Up to this many columns the covariance is full: its time grows with their square, and with their cube in a fit.
 MOST_COLUMNS = 512
 N_BLOCKS = 256
+# Folds are learnt until so many rows are left out of one, from which gaps are cut; two at least.
+ROWS_TO_FILL = 400
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +97,7 @@ def lay_blocks(values: Floats, layout: Layout) -> tuple[Blocks, Layout]:
 def learn_wide(
     values: Floats, layout: Layout, blocks: Blocks, cross_fit: CrossFit, seed: int
 ) -> tuple[WideRows, list[Columns], list[LowRankDensity]]:
-    """Learn the low-rank density of rows, and those of the folds of a cross-fit with their columns."""
+    """Learn the low-rank density of rows, and those of the first folds of a cross-fit with their columns."""
     fold = cross_fit.fold
     crossed = (fold >= 0).all()
     learning = np.arange(len(values)) if crossed else np.flatnonzero(fold < 0)[:MOST_LEARNT]
@@ -108,7 +110,8 @@ def learn_wide(
     if not crossed:
         return wide, [columns] * FOLDS, [wide.density] * FOLDS
     fold_columns, fold_densities = [], []
-    for number in range(len(cross_fit.detectors)):
+    n_folds = len(cross_fit.detectors)
+    for number in range(min(n_folds, max(2, -(-ROWS_TO_FILL * n_folds // len(values))))):
         part = learnt[fold[learning] != number]
         fold_columns.append(learn_columns(part, layout.order, widths))
         fold_densities.append(learn_low_rank(fold_columns[-1].to_rows(part)[0], rank, seed))

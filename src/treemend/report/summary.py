@@ -19,7 +19,8 @@ from treemend.report.words import counted, headline, name_columns, rule_summary,
 from treemend.tables import matching, shortened
 
 Words: TypeAlias = Mapping[Any, str]
-Ranked: TypeAlias = list[tuple[tuple[Any, ...], dict[str, Any]]]
+# Rows by rank, the worst first: what was found in each, and its scores at the nodes of a tree.
+Ranked: TypeAlias = list[tuple[tuple[Any, ...], tuple[Findings, NDArray[np.float64] | None]]]
 FORMAT = 2
 REST = "mended.findings_table() and the option --findings of the command line give the findings of every row."
 _MOST_SHOWN_COLUMNS, _MOST_HIT = 20_000, 15
@@ -100,7 +101,9 @@ class SummaryBuilder:
         assert shared is not None, "at least one batch was added"
         totals = {**self._totals, "columns": n_columns, "cells": self._totals["rows"] * n_columns}
         totals["corrupted_cells"], totals["missing_cells"] = self._map.by_column.sum(axis=1).tolist()
-        rows, unusual_rows = ([record for _, record in ranked] for ranked in self._worst.values())
+        rows, unusual_rows = (
+            [self._record(*found, rank[-1]) for rank, found in ranked] for ranked in self._worst.values()
+        )
         kinds = [{"rows": n_rows, "cells": n_cells} for n_rows, n_cells in self._kinds.tolist()]
         n_listed = len(rows) + len(unusual_rows)
         listed = f"The {n_listed:,} worst of {counted(totals['rows'], 'row')} are listed with their values"
@@ -150,7 +153,7 @@ class SummaryBuilder:
         self._kinds = np.zeros((len(KINDS), 2), dtype=np.int64)
 
     def _keep_worst(self, kept: Ranked, findings: Findings, rows: NDArray[np.int64], most: int) -> Ranked:
-        """Keep the records of the worst rows: corrupted before filled before untouched, the least clean first."""
+        """Keep the worst rows: corrupted before filled before untouched, the least clean first."""
         first_row = self._totals["rows"]
         n_corrupted, n_missing = findings.mask[rows].sum(axis=1), findings.only_missing[rows].sum(axis=1)
         group = np.where(n_corrupted > 0, 0, np.where(n_missing > 0, 1, 2))
@@ -165,8 +168,8 @@ class SummaryBuilder:
             return kept
         taken = findings.take(np.array([rank[-1] for rank in ranks]) - first_row)
         nodes = [None] * len(ranks) if taken.node_scores is None else taken.node_scores(np.arange(len(ranks)))
-        own = [taken.take(np.array([row])) for row in range(len(ranks))]
-        new = [(rank, self._record(own[row], nodes[row], rank[-1])) for row, rank in enumerate(ranks)]
+        taken = replace(taken, node_scores=None)
+        new = [(rank, (taken.take(np.array([row])), nodes[row])) for row, rank in enumerate(ranks)]
         return sorted([*kept, *new], key=lambda one: one[0])[:most]
 
     def _record(self, findings: Findings, nodes: NDArray[np.float64] | None, number: int) -> dict[str, Any]:
