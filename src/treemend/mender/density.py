@@ -101,12 +101,12 @@ class Density:
             log_det[k] = -np.log(np.diag(factor)).sum()
         return precision, log_det
 
-    @property
+    @cached_property
     def precision(self) -> Floats:
         """Inverses of the covariances (K, d, d)."""
         return self._inverted[0]
 
-    @property
+    @cached_property
     def log_det(self) -> Floats:
         """Halves of the log determinants of the precisions (K,)."""
         return self._inverted[1]
