@@ -1,3 +1,5 @@
+import warnings
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -68,6 +70,14 @@ def test_every_row_incomplete():
     unchanged = gaps & ~mended.mask
     error = np.abs(mended.repaired - true)[unchanged].mean()
     assert error < 0.5 * np.abs(true - true.mean(axis=0))[unchanged].mean()
+
+
+@pytest.mark.parametrize("n_rows", [5, 10, 20, 40])
+def test_small_tables_may_leave_a_fold_without_a_trusted_row(n_rows):
+    table = waves(40, 16, rng=0, noise=0.1)[:n_rows, 2:10]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        assert np.isfinite(treemend.mend(table).repaired).all()
 
 
 def test_parameters_reach_the_mender(dirty):

@@ -295,9 +295,9 @@ def _patterns(rows: Floats) -> Iterator[tuple[Booleans, Integers]]:
     number = np.unique(packed, axis=0, return_inverse=True)[1].ravel()
     order = np.argsort(number, kind="stable")
     for places in np.split(order, np.flatnonzero(np.diff(number[order])) + 1):
-        pattern = gaps[places[0]]
-        if pattern.any():
-            yield pattern, places
+        # Of no rows at all, the one part is empty.
+        if len(places) and gaps[places[0]].any():
+            yield gaps[places[0]], places
 
 
 def _density(moments: Moments, shape: Shape) -> Density:
