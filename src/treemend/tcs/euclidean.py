@@ -17,7 +17,7 @@ from treemend.tcs.tree import F32, F64, I64, AttributeTree
 
 __all__ = ["EuclideanScan"]
 
-BY_NODE, AT_ONCE = 5.0, 13.0
+BY_NODE, AT_ONCE = 5.0, 16.0
 """What a block costs at one node, beside its columns, in columns, and at all nodes, in columns of the root: decides
 when nodes are searched one by one (benchmarks/speed)."""
 
@@ -94,8 +94,9 @@ class EuclideanScan:
             observed, others = self._in_fours(~missing), np.arange(len(self.tree.start))
             in_fours = self._in_fours(np.where(missing, 0, centred))
         else:
-            start, stop, padded = self.tree.start, self.tree.stop, np.pad(centred.astype(np.float32), ((0, 0), (0, 8)))
-            count_near(near, padded, (start, stop), stop - start, counting)
+            if len(near.nodes) > 0:
+                ends, padded = (self.tree.start, self.tree.stop), np.pad(centred.astype(np.float32), ((0, 0), (0, 8)))
+                count_near(near, padded, ends, ends[1] - ends[0], counting)
             in_fours = self._in_fours(centred)
             count_at_once(self.blocks, self._in_quartets(in_fours), self.nodes, others, counting, searched)
         count_at_nodes(self._halves, in_fours, observed, self.nodes, others, counting, searched)

@@ -208,7 +208,7 @@ def kth_radii(
     _, n_blocks, n_columns, n_lanes = minima.shape
     single, shift = len(seconds) == 0, 0
     while 1 << shift < n_lanes:
-        # To divide by the number of lanes, a power of two; a division takes as long as the rest.
+        # To divide by the number of lanes, a power of two.
         shift += 1
     # Few folds make the search for the K-th smallest short, many make what is read of each fold short; there must be
     # clearly more minima than neighbours for a tight bound (benchmarks/speed).

@@ -36,8 +36,12 @@ class NearRows(NamedTuple):
 
 
 @njit(forceinline=True, fastmath=FASTMATH)
-def _estimate(blocks: F32, block: int, x: Eight, weights: Eight, all_count: bool, estimates: F32) -> None:
-    if all_count:
+def _estimate(blocks: F32, block: int, x: Eight, weights: Eight, width: int, all_count: bool, estimates: F32) -> None:
+    if width <= 4:
+        for i in range(len(estimates)):
+            w = sorted_by_four(load(blocks, block, i), x)
+            estimates[i] = w[0] * weights[0] + w[1] * weights[1] + w[2] * weights[2] + w[3] * weights[3]
+    elif all_count:
         for i in range(len(estimates)):
             estimates[i] = dot(squares(load(blocks, block, i), x), weights)
     else:
@@ -55,7 +59,7 @@ def count_near(near: NearRows, rows: F32, ends: Ends, kept: I64, counting: Count
     estimates, counts = np.empty(LANES, dtype=np.float32), counting.counts
     places = np.arange(8)
     for n, node in enumerate(near.nodes):
-        blocks, first, all_count = near.blocks[n], ends[0][node], kept[node] == ends[1][node] - ends[0][node]
+        blocks, first, width = near.blocks[n], ends[0][node], ends[1][node] - ends[0][node]
         weights = eight((places < kept[node]).astype(np.float32), 0)
         for r in range(len(rows)):
             if counts[0, r, node] >= counting.k:
@@ -68,5 +72,5 @@ def count_near(near: NearRows, rows: F32, ends: Ends, kept: I64, counting: Count
                 block = (split - n_splits) ^ step
                 step += 1
                 if block < n_blocks:
-                    _estimate(blocks, block, x, weights, all_count, estimates)
+                    _estimate(blocks, block, x, weights, width, kept[node] == width, estimates)
                     count_up_to(counting, r, node, estimates)
