@@ -7,7 +7,7 @@ from tests.rows import correlated_rows, overwrite
 import treemend
 from treemend import InputError, Mender
 from treemend.mender import one_table
-from treemend.mender.contaminated import HEAVY, LIGHT, reject_rows
+from treemend.mender.contaminated import HEAVIEST, LIGHT, reject_rows
 from treemend.sampling import sample_rows
 from treemend.synthetic import waves
 
@@ -105,7 +105,7 @@ def test_what_is_refused():
         treemend.mend("table.csv")
 
 
-@pytest.mark.parametrize("shape", [LIGHT, HEAVY])
+@pytest.mark.parametrize("shape", [LIGHT, HEAVIEST])
 def test_rejected_rows(shape):
     rng = np.random.default_rng(5)
     evidence = rng.exponential(size=(500, 4))
