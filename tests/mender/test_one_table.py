@@ -9,7 +9,7 @@ from tests.rows import correlated_rows, overwrite
 import treemend
 from treemend import InputError, Mender
 from treemend.mender import one_table
-from treemend.mender.contaminated import reject_rows
+from treemend.mender.contaminated import HEAVIEST, LIGHT, reject_rows
 from treemend.sampling import sample_rows
 from treemend.synthetic import waves
 
@@ -115,14 +115,29 @@ def test_what_is_refused():
         treemend.mend("table.csv")
 
 
-def test_rejected_rows():
+@pytest.mark.parametrize("shape", [LIGHT, HEAVIEST])
+def test_rejected_rows(shape):
     rng = np.random.default_rng(5)
-    evidence = rng.exponential(size=(500, 5))
-    assert reject_rows(evidence, 0.1).mean() < 0.02
-    evidence[:150] += 20
-    rejected = reject_rows(evidence, 0.1)
+    evidence = rng.exponential(size=(500, 4))
+    assert reject_rows(evidence, 0.1, shape).mean() < 0.02
+    evidence[:150] += 20 if shape == LIGHT else 200
+    rejected = reject_rows(evidence, 0.1, shape)
     assert rejected[:150].all()
     assert rejected[150:].mean() < 0.05
+
+
+def test_no_evidence_rejects_nothing():
+    assert not reject_rows(np.full((100, 4), -50.0), 0.1, LIGHT).any()
+
+
+def test_scattered_cells_in_a_third_of_the_rows():
+    rng = np.random.default_rng(0)
+    table = waves(400, 20, rng=rng)
+    dirty = np.arange(400) < 120
+    table[(rng.random(table.shape) < 0.15) & dirty[:, None]] = 2.0
+    mended = treemend.mend(table)
+    assert mended.corrupted[dirty].mean() > 0.85
+    assert mended.corrupted[~dirty].mean() < 0.06
 
 
 @pytest.mark.parametrize("share", [0.2, 0.5])

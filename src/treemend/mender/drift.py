@@ -18,7 +18,7 @@ from treemend.mender.columns import column_quantiles
 N_QUANTILES = 101
 FEWEST_ROWS = 30
 # Familywise level of the tests over all columns: clean tables must be told as drifted at most once in a hundred.
-LEVEL = 1e-3
+LEVEL = 1e-4
 # Smallest shift, in standard deviations of a normal column, and smallest change of the mean distance from the middle
 # (0.045 is a factor of 1.3) that count: smaller ones also come from undetected corruption in half of the rows.
 # `python -m experiments.robustness drift` measures both kinds of error.

@@ -6,6 +6,7 @@ to `MOST_JUDGED` rows that it has not seen are judged.
 What scales evidence (prices, tails) is learnt, for the rows of a fold, on the other folds.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +16,7 @@ from treemend.mender.calibration import Calibration, Rarity, Tails, learn_tails
 from treemend.mender.columns import column_widths, learn_columns
 from treemend.mender.density import FEW_ROWS, ROWS_PER_COLUMN, Shape, choose_shape, learn_density
 from treemend.mender.detector import Detector, Evidence, Prices, clean_rests, find_sets, weigh_singles, weigh_windows
-from treemend.mender.evidence import FOREIGN, NOISE, SHIFTED
+from treemend.mender.evidence import FOREIGN, NOISE, SHIFTED, SINGLE
 from treemend.mender.layout import Layout
 from treemend.mender.stuck import learn_repeated_values
 from treemend.progress import step
@@ -52,18 +53,18 @@ def learn_detector(
     n_jobs: int | None = None,
     *,
     learnable: Floats | None = None,
-    trusted: Booleans | None = None,
+    trust: Callable[[Floats], Booleans] | None = None,
 ) -> tuple[Detector, CrossFit]:
     """Learn a detector from clean values (n, d); return it for other rows, and the cross-fit for these.
 
     The density is learnt from what is ``learnable`` (n, d), if that is less than the values: NaN where a cell is not
-    trusted. Rows that are ``trusted`` (n,), all by default, set prices, scales and the threshold.
+    trusted. Told the log odds (m, 4) of windows and stuck values of the rows that are judged, ``trust`` tells which of
+    them set prices, scales and the threshold; all by default.
     """
     n = len(values)
     shuffled = np.random.default_rng(seed).permutation(n)
     crossed = n <= MOST_CROSS_FITTED
     learnable = values if learnable is None else learnable
-    trusted = np.ones(n, bool) if trusted is None else trusted
     n_learnt = n if crossed else min(MOST_LEARNT, n - FEWEST_JUDGED)
     learning = np.arange(n) if crossed else np.sort(shuffled[:n_learnt])
     learning = learning[~np.isnan(learnable[learning]).all(axis=1)]
@@ -78,13 +79,16 @@ def learn_detector(
         parts = [learnt[fold[learning] != f] for f in range(n_folds)]
         folds = [_uncalibrated(part, layout, widths, shape, seed) for part in parts]
     elif not crossed:
-        judged = shuffled[n_learnt:][:MOST_JUDGED]
-        fold[judged] = np.arange(len(judged)) % FOLDS
+        fresh = shuffled[n_learnt:][:MOST_JUDGED]
+        fold[fresh] = np.arange(len(fresh)) % FOLDS
     evidence = Evidence.none(*values.shape)
     for f, model in enumerate(folds):
         own = np.flatnonzero(fold == f)
         with step(f"fold {f + 1} of {len(folds)}"):
             evidence.put(own, weigh_windows(model, values[own], n_jobs))
+    trusted, judged = np.ones(n, bool), fold >= 0
+    if trust is not None and judged.any():
+        trusted[judged] = trust(evidence.values[judged, :SINGLE])
     return _calibrated(values, final, folds, fold, trusted, evidence, seed, n_jobs)
 
 

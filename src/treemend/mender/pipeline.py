@@ -9,7 +9,7 @@
 Values are in the user's units and in the order of the columns; rows are coordinates in layout order.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,16 +50,16 @@ def fit_model(
     layout: Layout,
     *,
     learnable: Floats | None = None,
-    trusted: Booleans | None = None,
+    trust: Callable[[Floats], Booleans] | None = None,
     seed: int = 0,
     n_jobs: int | None = None,
 ) -> tuple[MenderModel, CrossFit]:
-    """Learn from clean rows, or from what of them is trusted; the cross-fit judges these rows themselves."""
+    """Learn from clean rows, or from what of them is learnable; the cross-fit judges these rows themselves."""
     learnt = values if learnable is None else learnable
     blocks, cell_layout = lay_blocks(learnt, layout) if values.shape[1] > MOST_COLUMNS else (None, layout)
     cells, learnt_cells = (blocks.reduce(values), blocks.reduce(learnt)) if blocks else (values, learnt)
     with step("Learning what clean rows look like"):
-        detector, cross_fit = learn_detector(cells, cell_layout, seed, n_jobs, learnable=learnt_cells, trusted=trusted)
+        detector, cross_fit = learn_detector(cells, cell_layout, seed, n_jobs, learnable=learnt_cells, trust=trust)
     with step("Learning how sure filled values are"):
         wide = None
         columns: list[Columns] = [fold.columns for fold in cross_fit.detectors]
