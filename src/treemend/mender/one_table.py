@@ -39,8 +39,8 @@ def mend(table: Any, *, fdr: float | None = None, n_draws: int = 0, **parameters
     >>> table = waves(300, 32, rng=rng)
     >>> table[:30, 8:16] = rng.uniform(-2, 2, (30, 8))
     >>> mended = treemend.mend(table)
-    >>> int(mended.corrupted[:30].sum()), bool(mended.corrupted[30:].mean() < 0.1)
-    (30, True)
+    >>> bool(mended.corrupted[:30].mean() > 0.9), bool(mended.corrupted[30:].mean() < 0.1)
+    (True, True)
     """
     mender = Mender(**{"contaminated": True, **parameters})
     n_rows = count_rows(table)
