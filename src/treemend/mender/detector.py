@@ -50,7 +50,7 @@ CELL_PRICE, FULL_PRICE = 0.25, 64
 # `python -m experiments.robustness grids`.
 PIXEL_PRICE = 0.5
 # How many components are followed from each kind of start in narrow rows; one in others.
-FOLLOWED = 2
+FOLLOWED = 3
 # A run of equal values that is so far out, in slopes beyond the edge of its tail, is stuck whatever else may be odd.
 SURELY_STUCK = 3.0
 # So much of the largest evidence of a single cell does not speak for a window: an odd clean row is odd in one cell
