@@ -44,9 +44,9 @@ from treemend.mender.swept import (
     sweep,
 )
 
-# How far behind the first one, in nats, another component may be that is followed from the same kind of start. With 8
-# the search takes two thirds of the time, and several runs in rows of many clusters are told less well:
-# `python -m experiments.robustness several_stretches scattered`.
+# How far behind the first one, in nats, another component may be that is followed from the same kind of start. With
+# less, overwritten rows take less time (`python -m benchmarks.end_to_end`), and several runs in rows of many clusters
+# are told less well: `python -m experiments.robustness several_stretches scattered`.
 FAR_BEHIND = 30.0
 # A foreign window is not followed if it begins this many nats behind the best set of noise.
 HOPELESS = 15.0
