@@ -4,10 +4,10 @@ from scipy.stats import f as fisher
 from tests.mender.densities import weigh_rows
 
 from treemend.mender.calibration import Rarity, is_unusual, rest_scores
-from treemend.mender.detector import clean_rests, find_sets
+from treemend.mender.detector import find_sets
 from treemend.mender.evidence import NOISE, STUCK
 from treemend.mender.layout import Layout
-from treemend.mender.learning import learn_detector
+from treemend.mender.learning import clean_rests, learn_detector
 from treemend.mender.sets import Answers
 
 

@@ -3,7 +3,7 @@ import pytest
 from tests.mender.densities import weigh_rows
 
 from treemend.mender.detector import find_sets
-from treemend.mender.evidence import STUCK
+from treemend.mender.evidence import SHIFTED, STUCK
 from treemend.mender.layout import Layout
 from treemend.mender.learning import learn_detector
 from treemend.mender.stuck import learn_repeated_values
@@ -87,6 +87,33 @@ def test_two_sensors_that_often_agree_are_not_stuck():
     agreeing = clean[300:][clean[300:, 0] == clean[300:, 1]]
     evidence, _ = judged(detector, agreeing)
     assert (detector.calibration.p_values(evidence.statistic) <= 0.05).mean() < 0.2
+
+
+def test_two_equal_neighbours_of_a_short_row_are_no_run():
+    rng = np.random.default_rng(4)
+    clean = np.round(20 + rng.normal(size=(300, 6)) * 2, 1)
+    detector = learn_detector(clean[:200], Layout(np.arange(6)), 0, 1)[0]
+    fresh = clean[200:].copy()
+    fresh[:, 3] = fresh[:, 2]
+    assert not judged(detector, fresh)[0].stuck[:, 2].all()
+    fresh[:, 4] = fresh[:, 2]
+    assert judged(detector, fresh)[0].stuck[:, 2:5].all()
+
+
+def test_a_background_that_was_moved_is_shifted_and_one_that_stands_still_is_stuck():
+    rng = np.random.default_rng(5)
+    n, d = 400, 32
+    centre, height = rng.integers(4, d - 4, (n, 1)), rng.uniform(0.5, 1, (n, 1))
+    clean = np.maximum(0, height * (1 - np.abs(np.arange(d) - centre) / 4))
+    detector = learn_detector(clean[:300], Layout(np.arange(d)), 0, 1)[0]
+    fresh = clean[300:][np.abs(centre[300:, 0] - 15.5) < 6]
+    shifted, stuck = fresh.copy(), fresh.copy()
+    shifted[:, 10:22] += 0.3
+    stuck[:, 10:22] = 0.3
+    for values, kind in ((shifted, SHIFTED), (stuck, STUCK)):
+        kinds = judged(detector, values)[1].kinds
+        assert (kinds[:, 10:22] == kind).mean() > 0.8
+        assert (kinds[:, :10] >= 0).mean() < 0.05
 
 
 def test_patches_of_a_grid():

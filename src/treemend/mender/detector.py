@@ -14,9 +14,9 @@ import numpy as np
 
 from treemend.arrays import Booleans, Floats, Integers, Labels
 from treemend.mender.boxes import WindowCells
-from treemend.mender.calibration import Calibration, Rarity, Tails, is_unusual, rest_scores
+from treemend.mender.calibration import Calibration, Rarity, Tails, is_unusual
 from treemend.mender.columns import Columns
-from treemend.mender.density import Density, expect_alike
+from treemend.mender.density import Density
 from treemend.mender.evidence import (
     FOREIGN,
     NARROW,
@@ -34,7 +34,7 @@ from treemend.mender.layout import Layout
 from treemend.mender.moves import Mixture, Rules
 from treemend.mender.sets import Answers, Starts, find_rows
 from treemend.mender.shifts import Deviations
-from treemend.mender.stuck import RepeatedValues, stuck_evidence
+from treemend.mender.stuck import RepeatedValues, name_constant, stuck_evidence
 from treemend.mender.swept import Law
 from treemend.mender.windows import BLOCKS, most_cells, run_prior
 from treemend.threads import for_chunks
@@ -261,7 +261,14 @@ def _weigh_windows(detector: Detector, group: Group, found: Evidence, n_jobs: in
     block = group.block()
     found.cells[block] = weighed.cells
     found.values[group.members, STUCK], found.stuck[block] = stuck_evidence(
-        group.scan, detector.repeated, group.cells, group.values, group.rows, n_jobs
+        group.scan,
+        detector.repeated,
+        group.cells,
+        group.values,
+        group.rows,
+        group.log_slope - cell_price(group.scan),
+        weighed.log_density,
+        n_jobs,
     )
     return weighed
 
@@ -296,40 +303,40 @@ def _find_sets(
     of_kinds, tails = evidence.values[group.members], detector.tails
     surely = (of_kinds - tails.edge)[:, STUCK] > SURELY_STUCK * tails.slope[STUCK]
     stuck = chosen & (surely | (tails.leading(of_kinds) == STUCK))
-    unusual = chosen.copy()
-    # The stuck run alone is tried where it is sure or the oddest thing; all else elsewhere, and where that fails.
+    unusual, unexplained = chosen.copy(), chosen.copy()
+    # The stuck run alone is tried where it is sure or the oddest thing; all else elsewhere, and where that is weaker.
     for tried in ((STUCK,), (NOISE, SINGLE, FOREIGN, SHIFTED)):
-        some = stuck if tried == (STUCK,) else unusual.copy()
+        some = np.flatnonzero(stuck if tried == (STUCK,) else unexplained)
         rows, log_slope, run = group.rows[some], group.log_slope[some], evidence.stuck[group.block(some)]
         best = weighed.part(some) if weighed else None
         answers = search_rows(group.scan, rules, rows, log_slope, run, tried, n_jobs, best)
         if tried != (STUCK,):
             # A rest that is odd stays so, whatever its cells are called.
             believed = answers._replace(odds=np.full(len(rows), np.inf))
-            _find_shifts(
-                detector,
-                group,
-                some,
-                ~is_unusual(detector.rarity, believed, detector.density.tail),
-                rules.extra,
-                answers,
-            )
-        unusual[some] = is_unusual(detector.rarity, answers, detector.density.tail)
-        kinds = np.where(unusual[some][:, None], np.int8(-1), answers.labels)
-        found.kinds[group.block(some)] = kinds
+            sought = ~is_unusual(detector.rarity, believed, detector.density.tail)
+            _find_shifts(detector, group, some, sought, rules.extra, answers)
+            name_constant(answers.labels, run)
+        explained = ~is_unusual(detector.rarity, answers, detector.density.tail)
+        unusual[some[explained]] = False
+        found.kinds[group.block(some[explained])] = answers.labels[explained]
+        if tried == (STUCK,):
+            frequent = 2 * (run & detector.repeated.frequent(group.cells, group.values[some])).sum(1) > run.sum(1)
+            # A background may be shifted as a whole, or be part of a window of noise: all of the evidence is compared.
+            odds = of_kinds[some, STUCK] + np.where(frequent, answers.odds - answers.prior, 0.0)
+            unexplained[some] = ~explained | (odds < of_kinds[some, :STUCK].max(axis=1))
     found.unusual[group.members] = unusual
 
 
 def _find_shifts(
-    detector: Detector, group: Group, some: Booleans, sought: Booleans, extra: Floats, answers: Answers
+    detector: Detector, group: Group, some: Integers, sought: Booleans, extra: Floats, answers: Answers
 ) -> None:
     """Call sets shifted whose cells are likelier to be moved by a common amount than to be noise or foreign.
 
     ``answers`` are those of some rows of the group, ``sought`` tells in which of them this matters.
     """
-    columns, rows = detector.columns.part(group.cells), np.flatnonzero(some)
+    columns = detector.columns.part(group.cells)
     for i in np.flatnonzero(sought).tolist():
-        labels, at = answers.labels[i], rows[i]
+        labels, at = answers.labels[i], some[i]
         out = labels >= 0
         # What a foreign set costs beyond noise is not held against it here.
         before = float(answers.odds[i] - answers.prior[i] + extra[FOREIGN] * (labels == FOREIGN).any())
@@ -387,11 +394,3 @@ def search_rows(
 
     for_chunks(task, n, 10 * d**3, n_jobs)
     return answers
-
-
-def clean_rests(detector: Detector, values: Floats, out: Booleans) -> Floats:
-    """Return the rest scores (n,) of rows when the cells ``out`` (n, d), in layout order, are left out."""
-    rows = np.where(out, np.nan, detector.columns.to_rows(values)[0])
-    level, form = expect_alike(detector.density, rows)
-    likeliest = np.take_along_axis(form, level.argmax(axis=1)[:, None], axis=1)[:, 0]
-    return rest_scores(likeliest, (~np.isnan(rows)).sum(axis=1), detector.density.tail)

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from treemend.arrays import Booleans, Floats, Integers
-from treemend.mender.calibration import Calibration, Rarity, Tails, learn_tails
+from treemend.mender.calibration import Calibration, Rarity, Tails, learn_tails, rest_scores
 from treemend.mender.columns import column_widths, learn_columns
-from treemend.mender.density import FEW_ROWS, ROWS_PER_COLUMN, Shape, choose_shape, learn_density
-from treemend.mender.detector import Detector, Evidence, Prices, clean_rests, find_sets, weigh_singles, weigh_windows
+from treemend.mender.density import FEW_ROWS, ROWS_PER_COLUMN, Shape, choose_shape, expect_alike, learn_density
+from treemend.mender.detector import Detector, Evidence, Prices, find_sets, weigh_singles, weigh_windows
 from treemend.mender.evidence import FOREIGN, NOISE, SHIFTED, SINGLE
 from treemend.mender.layout import Layout
 from treemend.mender.stuck import learn_repeated_values
@@ -170,6 +170,14 @@ def _calibrated(
 def _others(evidence: Evidence, fold: Integers, out: int) -> Evidence:
     others = (fold >= 0) & (fold != out)
     return evidence.of(others if others.any() else fold >= 0)
+
+
+def clean_rests(detector: Detector, values: Floats, out: Booleans) -> Floats:
+    """Return the rest scores (n,) of rows when the cells ``out`` (n, d), in layout order, are left out."""
+    rows = np.where(out, np.nan, detector.columns.to_rows(values)[0])
+    level, form = expect_alike(detector.density, rows)
+    likeliest = np.take_along_axis(form, level.argmax(axis=1)[:, None], axis=1)[:, 0]
+    return rest_scores(likeliest, (~np.isnan(rows)).sum(axis=1), detector.density.tail)
 
 
 def _random_stretches(n: int, d: int, rng: np.random.Generator) -> Booleans:

@@ -3,7 +3,8 @@
 Equal neighbours alone prove nothing: a spectrum may be saturated, an image has a background. So the reference says, for
 each cell and each value that is frequent there, how often rows of each component of the density have that very value,
 and how often a cell otherwise equals the one before it. A run of equal values is judged by these shares, the components
-weighted by how well they explain the cells outside the run; no reference row is needed.
+weighted by how well they explain the cells outside the run; no reference row is needed. Shares take cells of one
+component for independent, which a background is not: where the value is frequent, the density has half of the say.
 """
 
 from dataclasses import dataclass
@@ -13,17 +14,20 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import logsumexp
 
-from treemend.arrays import Booleans, Floats, Integers
+from treemend.arrays import Booleans, Floats, Integers, Labels
 from treemend.mender.density import expect_rows
-from treemend.mender.evidence import Scan
+from treemend.mender.evidence import STUCK, Scan
 from treemend.threads import for_chunks
 
 # Values of a column that at least this share of the rows have are looked up one by one, at most so many of them.
 LEAST_SHARE = 0.01
 MOST_VALUES = 16
 REGIONS = 3
-FEWEST_CELLS, FEWEST_CELLS_OF_A_SHORT_ROW, SHORT_ROW = 3, 2, 8
-FEWEST_PIXELS = 9
+FEWEST_CELLS, FEWEST_PIXELS = 3, 9
+# The density is asked of runs with at least this evidence; below it hardly matters.
+LEAST_ASKED = 3.0
+# A set of which more than this share is one run of equal values is stuck, however it was found.
+MOST_CONSTANT = 0.9
 # Shares of a component count as much as this many rows of all components together.
 SHRINKAGE = 2.0
 
@@ -36,6 +40,10 @@ class RepeatedValues:
     share: Floats  # (d, values, K), the share of each component's rows that have that value
     tie: Floats  # (d,), the share of rows in which a cell equals the cell before it at a value that is not frequent
     tolerance: float  # differences up to this share of the larger value count as none
+
+    def frequent(self, place: Integers, laid: Floats) -> Booleans:
+        """Tell which values (n, c) of the cells at ``place``, in the user's units, are frequent there."""
+        return np.asarray(_frequent_values(self, place, laid) < self.value.shape[1])
 
 
 def learn_repeated_values(laid: Floats, component: Integers, n_components: int) -> RepeatedValues:
@@ -67,18 +75,24 @@ def learn_repeated_values(laid: Floats, component: Integers, n_components: int) 
 
 def fewest_equal(scan: Scan) -> int:
     """Return how many equal cells make a region."""
-    if scan.cells.height > 1:
-        return FEWEST_PIXELS
-    return FEWEST_CELLS if len(scan.cells.joined) > SHORT_ROW else FEWEST_CELLS_OF_A_SHORT_ROW
+    return FEWEST_PIXELS if scan.cells.height > 1 else FEWEST_CELLS
 
 
 def stuck_evidence(
-    scan: Scan, repeated: RepeatedValues, place: Integers, laid: Floats, rows: Floats, n_jobs: int | None
+    scan: Scan,
+    repeated: RepeatedValues,
+    place: Integers,
+    laid: Floats,
+    rows: Floats,
+    noise: Floats,
+    log_density: Floats,
+    n_jobs: int | None,
 ) -> tuple[Floats, Booleans]:
     """Return the evidence (n,) that a region of equal values does not belong there, and its surprising cells (n, d).
 
     The scan is that of the observed cells, at ``place`` of all; ``laid`` (in the user's units) and ``rows`` (in
-    coordinates) are their values in layout order.
+    coordinates) are their values in layout order, ``noise`` (n, d) the log densities of noise there, ``log_density``
+    (n,) those of the rows.
     """
     n, d = rows.shape
     evidence, mask = np.zeros(n), np.zeros((n, d), bool)
@@ -92,10 +106,17 @@ def stuck_evidence(
         own = some[part]
         region = _regions(equal[:, own], scan.cells.earlier)
         which = _frequent_values(repeated, place, laid[own])
-        evidence[own], mask[own] = _oddest_region(scan, region, table, which, rows[own])
+        evidence[own], mask[own] = _oddest_region(scan, region, table, which, rows[own], noise[own], log_density[own])
 
     for_chunks(task, len(some), d * d, n_jobs)
     return evidence, mask
+
+
+def name_constant(labels: Labels, run: Booleans) -> None:
+    """Call sets (n, d) stuck that hardly reach beyond the run of equal values (n, d) of their row."""
+    out = labels >= 0
+    constant = (out & run).sum(axis=1) > MOST_CONSTANT * out.sum(axis=1)
+    labels[out & constant[:, None]] = STUCK
 
 
 def _equal_neighbours(laid: Floats, earlier: Integers, tolerance: float) -> Booleans:
@@ -134,7 +155,13 @@ def _frequent_values(repeated: RepeatedValues, place: Integers, laid: Floats) ->
 
 
 def _oddest_region(
-    scan: Scan, region: Integers, log_shares: Floats, which: Integers, rows: Floats
+    scan: Scan,
+    region: Integers,
+    log_shares: Floats,
+    which: Integers,
+    rows: Floats,
+    noise: Floats,
+    log_density: Floats,
 ) -> tuple[Floats, Booleans]:
     """Return what `stuck_evidence` does of rows whose regions of equal cells are numbered."""
     n, d = rows.shape
@@ -159,8 +186,14 @@ def _oddest_region(
         odd = np.exp(outside[row] + share).sum(axis=1) < 0.5
         odd[silent] = True
         odd |= ~np.logical_or.reduceat(odd, first)[row]
-        more = found > evidence[some]
-        evidence[some[more]] = found[more]
+        frequent = np.logical_or.reduceat(odd & (value < len(log_shares[0]) - 1), first)
         inside[row, cell] = odd
-        mask[some[more]] = inside[more]
+        at = np.flatnonzero(frequent & (found > np.maximum(evidence[some], LEAST_ASKED)))
+        if len(at):
+            own, out = some[at], inside[at]
+            rest = logsumexp(expect_rows(scan.density, np.where(out, np.nan, rows[own]))[0], axis=1)
+            odds = rest - log_density[own] + np.where(out, noise[own], 0.0).sum(axis=1)
+            found[at] = np.minimum(found[at], (found[at] + odds) / 2)
+        more = found > evidence[some]
+        evidence[some[more]], mask[some[more]] = found[more], inside[more]
     return evidence, mask
