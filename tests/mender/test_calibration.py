@@ -44,6 +44,32 @@ def test_the_tail_is_finer_than_ranks_and_falls():
     assert p[statistic.searchsorted(-np.log(0.02))] == pytest.approx(0.02, rel=0.4)
 
 
+@settings(max_examples=200, deadline=None)
+@given(numbers, numbers, st.floats(-2, 9))
+def test_rows_that_lack_cells_are_not_odder_than_their_log_odds(reference, fresh, log_odds):
+    calibration, fresh = calibrated(np.sort(np.array(reference, float))), np.array(fresh, float)
+    bounded = calibration.bounded(fresh, np.full(len(fresh), log_odds))
+    assert (bounded <= np.maximum(fresh, calibration.least)).all()
+    p, before, least = calibration.p_values(bounded), calibration.p_values(fresh), np.exp(-max(log_odds, 0.0))
+    assert (p >= np.minimum(least, 1.0) - 1e-9).all()
+    np.testing.assert_array_equal(p[before > least], before[before > least] if log_odds > 0 else 1.0)
+
+
+def test_clean_rows_of_low_rank_that_lack_most_columns_are_left_alone():
+    rng = np.random.default_rng(0)
+    loadings = np.sin(np.outer(np.arange(1, 4), np.linspace(0, 3, 16)))
+    values = rng.normal(size=(700, 3)) @ loadings + rng.normal(0, 0.05, (700, 16))
+    mender = Mender(n_jobs=1).fit(values[:300])
+    for cells in ([0, 7, 10, 14], [0, 6, 12, 15], [4, 9, 12, 13]):
+        fresh = np.full((400, 16), np.nan)
+        fresh[:, cells] = values[300:, cells]
+        assert (mender.p_values(fresh) <= 0.05).mean() <= 0.05
+    half = values[300:].copy()
+    half[:, ::2] = np.nan
+    half[:, 7] += 2.0
+    assert (mender.p_values(half) <= 0.05).mean() > 0.9
+
+
 @pytest.mark.parametrize("n", [0, 1, 5])
 def test_few_reference_rows_declare_nothing_at_a_small_rate(n):
     calibration = calibrated(np.arange(float(n)))

@@ -142,6 +142,17 @@ class Calibration:
         """
         return _conformal_threshold(self.statistics, rate)
 
+    def bounded(self, statistic: Floats, log_odds: Floats) -> Floats:
+        """Return statistics of rows that lack cells, lowered until p-values are not below ``exp(-log_odds)``.
+
+        Reference rows have other cells, and where those determine each other they have no evidence at all: a nat would
+        be odd. Log odds by themselves reach ``log(1 / a)`` in about a share ``a`` of clean rows, whatever they lack.
+        """
+        n, share = len(self.statistics), np.exp(-np.maximum(log_odds, 0.0))
+        allowed = np.floor((n + 1) * share + 1e-9).astype(np.int64) - 1
+        bound = np.append(self.statistics, np.inf)[np.maximum(n - 1 - allowed, 0)]
+        return np.asarray(np.where(log_odds > 0, np.minimum(statistic, bound), self.least))
+
     def declared(self, p_values: Floats, rate: float) -> Booleans:
         """Tell which rows are declared at a rate by their conformal p-values."""
         return np.asarray((p_values <= rate) & math.isfinite(self.threshold(rate)))

@@ -95,10 +95,9 @@ def judge_rows(
             for chunk in _chunks(np.flatnonzero(fold == number), d):
                 cells = blocks.reduce(values[chunk]) if blocks else values[chunk]
                 evidence, found = weigh_and_find(detector, cells, examine_above, n_jobs)
-                # The fewer cells a row has, the less can speak for it: below 0 that says nothing against it.
                 incomplete = np.isnan(cells).any(axis=1)
-                weak = incomplete & (evidence.values.max(axis=1) <= 0)
-                raw[chunk] = statistic[chunk] = np.where(weak, calibration.least, evidence.statistic)
+                bounded = calibration.bounded(evidence.statistic, evidence.values.max(axis=1))
+                raw[chunk] = statistic[chunk] = np.where(incomplete, bounded, evidence.statistic)
                 sparse[chunk] = calibration.is_sparse(evidence.log_density) & ~incomplete
                 examined = evidence.statistic >= examine_above
                 for known, in_layout in ((kinds, found.kinds), (cell_evidence, evidence.cells)):
