@@ -25,10 +25,11 @@ CASES = {
     ("mend", "suspect.csv", "-o", "o.csv", "--nope"): (2, "There is no option '--nope'"),
     ("mend", "suspect.csv", "-m", "model.safetensors"): (2, "required: -o"),
     ("mend", "suspect.csv", "-m", "model.safetensors", "--clean", "clean.csv", "-o", "o.csv"): (2, "not both"),
-    ("mend", "suspect.csv", "-m", "model.safetensors", "--layout", "4x4", "-o", "o.csv"): (
-        2,
-        "has its parameters already",
-    ),
+    ("mend", "suspect.csv", "-m", "model.safetensors", "--layout", "4x4", "-o", "o.csv"): (2, "so --layout would have"),
+    ("mend", "suspect.csv", "-m", "model.safetensors", "--seed", "0", "-o", "o.csv"): (2, "so --seed would have"),
+    ("check", "suspect.csv", "-m", "model.safetensors", "--contaminated"): (2, "so --contaminated would have"),
+    ("check", "suspect.csv", "-m", "model.safetensors", "--imputation", "mean"): (2, "so --imputation would have"),
+    ("check", "suspect.csv", "-m", "model.safetensors", "--reference-rows", "0"): (2, "so --reference-rows would"),
     ("mend", "suspect.csv", "-m", "model.safetensors", "--fdr", "0.1", "-r", "0.1", "-o", "o.csv"): (2, "two rules"),
     ("mend", "suspect.csv", "-m", "model.safetensors", "--fdr", "2", "-o", "o.csv"): (
         2,

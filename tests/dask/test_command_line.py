@@ -197,7 +197,7 @@ def test_refusals_in_one_line(folder, spread, monkeypatch):
         assert (code, expected[1] in err, err.count("\n")) == (expected[0], True, 1), err
     for arguments, expected in (
         (["--json", "found.json"], "--report, --json, --findings and --fdr need all rows"),
-        (["--layout", "sequence"], "A model has its parameters already"),
+        (["--layout", "sequence"], "is fitted already, so --layout would have no effect"),
         (["--n-jobs", "2"], "--n-jobs is for --dask local"),
     ):
         code, err = spread(*arguments)

@@ -68,8 +68,12 @@ def check_options(options: Options) -> None:
     if options.model and options.clean:
         raise ParameterError("Give --model or --clean, not both.")
     learning = ("layout", "contaminated", "imputation", "seed", "reference_rows")
-    if options.model and any(getattr(options, name) for name in learning):
-        raise ParameterError("A model has its parameters already. Give them to treemend fit, or give --clean.")
+    # An option that was not given is None or False; the seed 0 was given.
+    given = [name for name in learning if getattr(options, name) is not None and getattr(options, name) is not False]
+    if options.model and given:
+        names = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        remedy = "Give it to treemend fit, or give --clean instead of --model."
+        raise ParameterError(f"The model is fitted already, so {names} would have no effect. {remedy}")
     if options.fdr is not None:
         check_share("--fdr", options.fdr, zero=True)
         if options.false_alarm_rate is not None:
