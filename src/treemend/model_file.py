@@ -2,8 +2,8 @@
 
 A model file is a safetensors file. Its header's ``__metadata__`` holds four texts: ``format``, ``version``,
 ``document`` (JSON: the estimator's name, its parameters, the column names, and all of the model that is not an array)
-and ``sha256``, over the rest of the header and all bytes of the arrays. Nothing in the file is code, and safetensors
-compares every size it states with the length of the file before it is used.
+and ``sha256``, over the other texts and the names, types, shapes and bytes of the arrays. Nothing in the file is code,
+and safetensors compares every size it states with the length of the file before it is used.
 
 A model is a frozen dataclass whose fields are arrays, numbers, texts, tuples of these, dataclasses of the same kind, or
 one of these or None. The types of the fields are what a file is checked against; what types cannot say, a method
@@ -31,7 +31,6 @@ VERSION = 1
 
 Arrays = Mapping[str, NDArray[Any]]
 
-_CODES = {"float64": "F64", "float32": "F32", "int64": "I64", "int32": "I32", "int8": "I8", "bool": "BOOL"}
 _LARGEST_HEADER = 100_000_000  # what safetensors reads
 _NEXT_STEP = "Save the model again, or copy the file again."
 
@@ -64,20 +63,25 @@ class StoredModel(Document):
 
 def write_model(path: str | os.PathLike[str], document: Document) -> None:
     """Write a model file; an existing one is replaced, completely or not at all."""
+    from safetensors.numpy import save
+
     arrays: dict[str, NDArray[Any]] = {}
     parameters = {name: encode(value, None, name) for name, value in document.parameters.items()}
     content = vars(document) | {"parameters": parameters, "model": encode(document.model, arrays)}
     text = json.dumps(content, allow_nan=False, separators=(",", ":"))
     metadata = {"format": FORMAT, "version": str(VERSION), "document": text}
     metadata["sha256"] = _checksum(metadata, arrays)
-    header = json.dumps(_header(metadata, arrays), separators=(",", ":")).encode()
+    data = memoryview(save(arrays))
+    end = 8 + int.from_bytes(data[:8], "little")
+    # safetensors writes texts in an order that changes, and the same model is to give the same file.
+    entries = {"__metadata__": metadata, **json.loads(bytes(data[8:end]))}
+    header = json.dumps(entries, separators=(",", ":")).encode()
     header += b" " * (-len(header) % 8)
     if len(header) > _LARGEST_HEADER:
         raise ModelFileError(f"The header would have {len(header):,} bytes, more than can be read: too many columns.")
     with AtomicFile(path, replace=True) as output:
         output.file.write(len(header).to_bytes(8, "little") + header)
-        for name in _in_file_order(arrays):
-            output.file.write(_bytes(arrays[name]))
+        output.file.write(data[end:])
 
 
 def read_model(path: str | os.PathLike[str]) -> StoredModel:
@@ -237,32 +241,12 @@ def _check_metadata(metadata: Mapping[str, str]) -> None:
         raise ModelFileError(f"was altered: its header is not complete. {_NEXT_STEP}")
 
 
-def _header(metadata: Mapping[str, str], arrays: Arrays) -> dict[str, Any]:
-    """Return the safetensors header."""
-    entries: dict[str, Any] = {"__metadata__": metadata}
-    end = 0
-    for name in _in_file_order(arrays):
-        array, begin = arrays[name], end
-        end += array.nbytes
-        entries[name] = {"dtype": _CODES[str(array.dtype)], "shape": list(array.shape), "data_offsets": [begin, end]}
-    return entries
-
-
 def _checksum(metadata: Mapping[str, str], arrays: Arrays) -> str:
-    """Return the SHA-256 of everything in the header but the checksum itself, and of the arrays."""
+    """Return the SHA-256 of all texts but the checksum itself, and of the arrays."""
     texts = {key: text for key, text in metadata.items() if key != "sha256"}
-    canonical = json.dumps(_header(texts, arrays), sort_keys=True, separators=(",", ":"))
-    digest = hashlib.sha256(canonical.encode())
-    for name in _in_file_order(arrays):
-        digest.update(_bytes(arrays[name]))
+    kinds = {name: [array.dtype.name, array.shape] for name, array in arrays.items()}
+    digest = hashlib.sha256(json.dumps([texts, kinds], sort_keys=True).encode())
+    for name in sorted(arrays):
+        array = arrays[name]
+        digest.update(np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).data)
     return digest.hexdigest()
-
-
-def _in_file_order(arrays: Arrays) -> list[str]:
-    """Return the names with the widest numbers first, as safetensors wants them aligned."""
-    return sorted(arrays, key=lambda name: (-arrays[name].itemsize, name))
-
-
-def _bytes(array: NDArray[Any]) -> memoryview:
-    """Return the bytes of an array, least significant first, as safetensors has them."""
-    return np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).reshape(-1).view(np.uint8).data
