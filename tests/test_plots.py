@@ -176,7 +176,7 @@ def test_a_map_of_many_cells_is_shaded_by_share():
     assert drawn[15, 1] not in (plots.PALE, plots.ORANGE.lower())
     assert (drawn != plots.PALE).sum() == 4
     assert tuple(ax.images[0].get_extent()) == (-0.5, 2.5, 1989.5, -0.5)
-    assert ax.get_ylabel() == "row, in blocks shaded by share, up to 100 %"
+    assert ax.get_ylabel() == "row, in blocks shaded by share, up to 100%"
     assert plots.plot_map(findings(np.zeros((3, 900)))).axes[0].images[0].get_array().shape == (3, 300, 3)
 
 

@@ -230,9 +230,9 @@ def _refuse_cells(cells: NDArray[np.bool_], names: tuple[str, ...] | None, probl
     n_cells, n_rows = int(cells.sum()), int(cells.any(axis=1).sum())
     if n_cells:
         shown = [f"row {row}, column {_named(column, names)}" for row, column in np.argwhere(cells)[:_CELLS_SHOWN]]
-        counted = f"{n_cells} cell{'s' * (n_cells != 1)} in {n_rows} row{'s' * (n_rows != 1)}"
-        places = f"{counted}: {'; '.join(shown)}{'; ...' * (n_cells > _CELLS_SHOWN)}"
-        raise InputError(f"{problem} stands in {places}. {remedy}")
+        places = f"{'; '.join(shown)}{'; ...' * (n_cells > _CELLS_SHOWN)}"
+        counts = f"{counted(n_cells, 'cell')} in {counted(n_rows, 'row')}"
+        raise InputError(f"{problem} stands in {counts}: {places}. {remedy}")
 
 
 def _named(column: int, names: tuple[str, ...] | None) -> str:
@@ -294,6 +294,11 @@ def matching(names: Sequence[str], *patterns: str) -> list[int]:
         for position, name in enumerate(names)
         if any(name == pattern or fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
     ]
+
+
+def counted(count: int, word: str) -> str:
+    """Return a count with its word, as in ``1,200 rows``."""
+    return f"{count:,} {word}{'s' * (count != 1)}"
 
 
 def listed(names: Sequence[Any]) -> str:

@@ -43,7 +43,7 @@ CASES = {
     ("fit", "clean.csv", "-o", "o", "--layout", "absent.toml"): (2, "No such file"),
     ("fit", "clean.csv", "-o", "o", "--layout", "broken.toml"): (2, "not a TOML file"),
     ("fit", "clean.csv", "-o", "o", "--delimiter", "ab"): (2, "one ASCII character"),
-    ("fit", "clean.csv", "-o", "o", "-c", "x*"): (3, "No column is called 'x*'"),
+    ("fit", "clean.csv", "-o", "o", "-c", "x*"): (3, "No column is called or matches 'x*'"),
     ("fit", "suspect.csv", "-c", "id", "-c", "s0", "-o", "o"): (3, "'id' ("),
     ("fit", "suspect.parquet", "-c", "id", "-c", "s0", "-o", "o"): (3, "--passthrough"),
     ("fit", "absent.csv", "-o", "o"): (3, "does not exist"),

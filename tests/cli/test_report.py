@@ -116,7 +116,7 @@ def test_labels_and_units_of_columns(model, treemend, frames):
     shape = ("--layout", "4x4", "--unit", "*=V")
     assert treemend(*common, "rows.npy", *shape)[0] == 0
     assert set(told()["summary"]["columns"]["units"]) == {"V"}
-    for wrong, message in (("mV", "got 'mV' without a column"), ("x=mV", "no column is called 'x'")):
+    for wrong, message in (("mV", "--unit must be NAME=UNIT, got 'mV'"), ("x=mV", "no column is called 'x'")):
         code, _, err = treemend(*common, "suspect.csv", "-m", model, "--unit", wrong)
         assert (code, message in err) == (2, True), err
 
@@ -126,7 +126,7 @@ def test_clean_rows_need_not_have_what_is_passed_through(folder, treemend):
     assert treemend(*common, "-p", "id")[0] == 0
     code, _, err = treemend(*common, "-f", "-p", "nobody")
     assert code == 3
-    assert "No column is called 'nobody'" in err
+    assert "No column is called or matches 'nobody'" in err
 
 
 def holed(frame):
@@ -164,7 +164,7 @@ def test_missing_cells_of_parquet(model, treemend, frames):
     frame.to_parquet("holes.parquet")
     code, out, _ = treemend("check", "holes.parquet", "-m", model, "--fail-above", "0")
     assert code == 1
-    assert out.splitlines()[0].endswith(", 1 missing value seen.")
+    assert out.splitlines()[0].endswith(", 1 missing value found.")
     assert treemend("mend", "holes.parquet", "-m", model, "-o", "o.parquet", "-q")[0] == 0
     assert pd.read_parquet("o.parquet")[NAMES].notna().all(axis=None)
 

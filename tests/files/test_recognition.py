@@ -45,7 +45,7 @@ def test_an_exported_spreadsheet_needs_no_option(tmp_path):
     assert np.array_equal(values_of(table, columns), expected, equal_nan=True)
     (note,) = table.notes
     assert note.endswith(
-        "table.csv: cells are divided by semicolons, numbers have decimal commas, '.' divides thousands"
+        "table.csv: cells are separated by semicolons, numbers have decimal commas, '.' separates thousands"
     )
 
 
@@ -125,7 +125,7 @@ def test_all_columns_that_cannot_be_used_are_named_at_once(tmp_path):
     )
     with pytest.raises(InputError, match=r"2 of 3 chosen columns do not hold numbers: 'b' \(text\), 'c' \(time\)"):
         next(table.batches(choose_columns(table, wanted=["a", "b", "c"])[0]))
-    with pytest.raises(ColumnsError, match="No column is called 'e' or 'f'"):
+    with pytest.raises(ColumnsError, match="No column is called or matches 'e' or 'f'"):
         choose_columns(table, wanted=["e", "a"], unwanted=["f"])
     texts = table_of(tmp_path, "a,b\nx,y\n")
     with pytest.raises(InputError, match=r"no column of numbers to look at: 'a' \(text\), 'b' \(text\).*--delimiter"):
@@ -175,14 +175,14 @@ def test_how_cells_and_numbers_are_written(text, name, expected, tmp_path):
 def test_numbers_are_looked_for_in_every_column(tmp_path):
     rows = lines("id;when;x;y", lambda row: f"R-{row};2026-01-01 {row};{row},5;{row % 3 + 1}.{row:03d},25", n_rows=900)
     table = table_of(tmp_path, rows)
-    assert table.notes[0].endswith("numbers have decimal commas, '.' divides thousands")
+    assert table.notes[0].endswith("numbers have decimal commas, '.' separates thousands")
     assert values_of(table, (3,))[:2, 0].tolist() == [1000.25, 2001.25]
 
 
 @pytest.mark.parametrize("blank", [" ", "\u00a0", "\u202f"])
 def test_blanks_and_apostrophes_divide_thousands(tmp_path, blank):
     table = table_of(tmp_path, lines("a;b", lambda row: f"{row + 1}{blank}234,5;{row + 1}{blank}000 €"))
-    assert table.notes[0].endswith("numbers have decimal commas, ' ' divides thousands, numbers have units: 'b' (€)")
+    assert table.notes[0].endswith("numbers have decimal commas, ' ' separates thousands, numbers have units: 'b' (€)")
     assert values_of(table, (0, 1))[:2].tolist() == [[1234.5, 1000], [2234.5, 2000]]
     table = table_of(tmp_path, lines("a;b", lambda row: f"{row + 1}'234.5;7"))
     assert values_of(table, (0, 1))[:2].tolist() == [[1234.5, 7], [2234.5, 7]]

@@ -6,14 +6,15 @@ import pytest
 from tests.report.examples import Intervals
 
 from treemend.report import KINDS, Findings, Rule
-from treemend.report.words import clip, counted, name_run, percent, rule_summary, why
+from treemend.report.words import clip, name_run, percent, rule_summary, why
+from treemend.tables import counted
 
 RATE = Rule("rate", 0.05, n_reference=1200, reference_rate=0.048)
 
 
 def test_counts_shares_and_long_names():
     assert (counted(1, "row"), counted(1200, "row")) == ("1 row", "1,200 rows")
-    assert (percent(0.05), percent(0.0123), percent(1 / 3)) == ("5 %", "1.23 %", "33.3 %")
+    assert (percent(0.05), percent(0.0123), percent(1 / 3)) == ("5%", "1.23%", "33.3%")
     assert (clip("temperature", 6), clip("short", 6)) == ("tempe…", "short")
     assert clip("a_long_name.csv, line 12", 16, tail=9) == "a_long…, line 12"
     assert (name_run("a", "b"), name_run("a", "a")) == ("a to b", "a")
@@ -33,8 +34,8 @@ def test_a_false_alarm_rate_in_words(n_corrupted, words):
     assert told["rate"] == told["value"] == 0.05
     assert told["expected"] == pytest.approx(30)
     assert any(words in sentence for sentence in told["words"])
-    assert "False-alarm rate 5 %" in told["words"][0]
-    assert "4.8 %" in told["words"][-1]
+    assert "False-alarm rate 5%" in told["words"][0]
+    assert "4.8%" in told["words"][-1]
 
 
 def test_a_number_that_is_rarely_exceeded_is_not_found_and_called_too_many():
@@ -48,7 +49,7 @@ def test_a_false_discovery_rate_counts_among_what_was_found():
     told = rule_summary(Rule("fdr", 0.1, n_reference=300), 100_000, 500)
     assert told["expected"] == pytest.approx(50)
     assert told["rate"] == 0.1
-    assert "False discovery rate 10 %" in told["words"][0]
+    assert "False discovery rate 10%" in told["words"][0]
     assert "500 rows were declared: expect about 50 of them to be clean." in told["words"]
 
 
@@ -128,7 +129,7 @@ NAMES = [f"s{k}" for k in range(9)]
         (
             {"shifted": [1, 2, 7]},
             1e-5,
-            "s1 to s2 and s7 are shifted together, against what the rest of the row suggests. Hardly any of 100 "
+            "s1 to s2 and s7 are shifted together, compared with what the rest of the row suggests. Hardly any of 100 "
             "reference rows shows as much evidence (p-value 1e-05, extrapolated).",
         ),
         ({"stuck": [0, 2, 4, 6, 8]}, 0.5, "s0, s2, s4 and 2 more are stuck at one value, which"),

@@ -9,8 +9,8 @@ from treemend import progress
 from treemend.cli.errors import printable
 from treemend.loading import load
 from treemend.model_file import checksum_of, read_model
-from treemend.report.words import counted, name_run, percent
-from treemend.tables import shortened
+from treemend.report.words import name_run, percent
+from treemend.tables import counted, shortened
 from treemend.tcs import TCS
 
 _ROWS_LISTED = 10
@@ -48,7 +48,7 @@ def worst_rows(summary: dict[str, Any]) -> list[str]:
     lines = [f"  {row['id']}: {_found(summary, row)}" for row in rows[:_ROWS_LISTED]]
     n_declared = summary["totals"]["corrupted_rows"] + summary["totals"]["unusual_rows"]
     if n_declared > len(lines):
-        lines.append(f"  and {counted(n_declared - len(lines), 'row')} more")
+        lines.append(f"  and {counted(n_declared - len(lines), 'more row')}")
     return lines
 
 
@@ -58,8 +58,8 @@ def _found(summary: dict[str, Any], row: dict[str, Any]) -> str:
         return "unusual as a whole"
     found = [line for line in row["findings"] if line[3] != "missing"]
     if len(found) > _RUNS_LISTED or summary["grid"] is not None:
-        return f"{counted(row['n_corrupted'], 'cell')}, {' and '.join(dict.fromkeys(line[3] for line in found))}"
-    return ", ".join(f"{name_run(first, last)}, {kind}" for first, last, _, kind, *_ in found)
+        return f"{counted(row['n_corrupted'], 'cell')} ({' and '.join(dict.fromkeys(line[3] for line in found))})"
+    return ", ".join(f"{name_run(first, last)} ({kind})" for first, last, _, kind, *_ in found)
 
 
 def model_lines(path: str) -> list[str]:

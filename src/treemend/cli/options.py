@@ -16,7 +16,7 @@ COMMANDS = {
     "check": "Test whether rows hold more corruption than clean rows do; nothing is repaired.",
     "inspect": "Print what a model file holds.",
     "demo": "Repair occluded digits, and draw them.",
-    "compile": "Compile everything that is compiled at first use, for images and installers.",
+    "compile": "Compile ahead of time what is otherwise compiled at first use, for container images and installers.",
 }
 _EXIT_CODES = """Exit codes: 0 done (check: no more than clean files hold); 1 check found more; 2 wrong command line or
 parameter; 3 unusable input; 4 unusable model; 5 output cannot be written; 6 stopped, since the reference does not cover
@@ -28,14 +28,14 @@ _ALL, _SUSPECT = ("fit", "mend", "check"), ("mend", "check")
 # Commands, names, value and help of each option; one without a value is a flag.
 _OPTIONS = (
     (("fit",), "-o --output", "MODEL", "the model file to write"),
-    (("mend",), "-o --output", "OUT", "where repaired rows go; - for standard output; a folder if the rows are one"),
+    (("mend",), "-o --output", "OUT", "where repaired rows go; - for standard output; a folder if the input is one"),
     (_SUSPECT, "-m --model", "MODEL", "a model that fit wrote"),
     (_SUSPECT, "--clean", "FILE", "learn from these clean rows; may be repeated"),
     (_ALL, "-r --false-alarm-rate", "RATE", "share of clean rows that may be declared [0.05]"),
     (_SUSPECT, "--fdr", "SHARE", "instead of a rate: about this share of the declared rows may be clean"),
     (("check",), "--fail-above", "SHARE", "fail if a larger share of the rows is corrupted or unusual"),
     (_SUSPECT, "--report", "HTML", "write a page that shows what was found, and why"),
-    (_SUSPECT, "--label", "NAME=TEXT", "what the report calls a column; may be repeated"),
+    (_SUSPECT, "--label", "NAME=LABEL", "what the report calls a column; may be repeated"),
     (_SUSPECT, "--unit", "NAME=UNIT", "in which unit columns are, by name or pattern, such as *=mV; may be repeated"),
     (_SUSPECT, "--findings", "FILE", "write a table with a line for each run of cells"),
     (("mend",), "--mask", "FILE", "write which cells were found corrupted"),

@@ -26,14 +26,14 @@ from treemend.cli.run import check_options, mend_table
 from treemend.exceptions import ColumnsError, InputError, OutputError, ParameterError
 from treemend.files.table import files_of
 from treemend.model_file import checksum_of
-from treemend.report.words import counted, headline
-from treemend.tables import columns_difference
+from treemend.report.words import headline
+from treemend.tables import columns_difference, counted
 from treemend.threads import thread_count
 
 RUN_FILE = "_treemend.json"
 SECONDS_TO_CONNECT = 10
 _OTHER = {"treemend": "another version of treemend ({})", "model": "another model", "columns": "other columns"}
-_OTHER |= {"rate": "another false-alarm rate ({})", "contents": "{} instead of what is asked for"}
+_OTHER |= {"rate": "another false-alarm rate", "contents": "{} instead of what is asked for"}
 _NEXT_STEP = "Choose another folder, or give --force to do all parts again."
 
 
@@ -96,7 +96,7 @@ def _check(options: Options) -> None:
     folders = (options.paths[0], options.output, options.mask)
     for outer, inner in permutations([Path(os.path.realpath(folder)) for folder in folders if folder], 2):
         if outer == inner or outer in inner.parents:
-            raise OutputError(f"{inner} lies within {outer}. Choose folders apart from each other.")
+            raise OutputError(f"{inner} is, or lies within, {outer}. Choose folders apart from each other.")
 
 
 def _at(folder: str, name: str) -> str:

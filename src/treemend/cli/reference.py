@@ -22,10 +22,9 @@ from treemend.mender import Mender
 from treemend.mender.one_table import MOST_REFERENCE_ROWS
 from treemend.params import check_count
 from treemend.report.findings import Findings
-from treemend.report.words import counted
 from treemend.result import adjusted_p_values
 from treemend.sampling import RowSample
-from treemend.tables import matching
+from treemend.tables import counted, matching
 from treemend.tcs import TCS
 
 Estimator = Mender | TCS

@@ -28,9 +28,9 @@ from treemend.mender import Mender
 from treemend.mender.drift import DriftTest
 from treemend.params import check_share
 from treemend.report import Findings, SummaryBuilder, as_html, as_json, by_column, findings_table
-from treemend.report.words import counted, percent
+from treemend.report.words import percent
 from treemend.synthetic import waves
-from treemend.tables import listed
+from treemend.tables import counted, listed
 from treemend.tcs import TCS
 
 # More than this share of the rows declared is not what repairing is for, even if no column has drifted.
@@ -158,7 +158,7 @@ def _words(option: str, texts: list[str] | None, table: FileTable) -> dict[int, 
     pairs = [text.rpartition("=") for text in texts or ()]
     for _, is_given, word in pairs:
         if not is_given:
-            raise ParameterError(f"{option}: got {word!r} without a column. Give NAME=TEXT.")
+            raise ParameterError(f"{option} must be NAME={option[2:].upper()}, got {word!r}. Name the column first.")
     return by_column(option, {pattern: word for pattern, _, word in pairs}, table.names)
 
 

@@ -132,7 +132,7 @@ class ArrowFile:
             raise
         except (pa.ArrowException, OSError, ValueError, BadZipFile) as error:
             problem = f"{self.label} cannot be read as {self._family}, or is damaged or truncated: {_first_line(error)}"
-            raise InputError(f"{problem}. Get the file anew.") from None
+            raise InputError(f"{problem}. Get a fresh copy of the file.") from None
 
     def _tables(self, length: int, groups: Sequence[int]) -> Iterator[tuple[float, Any]]:
         """Read groups of rows, so many rows at a time; tell which share of the file has been read."""

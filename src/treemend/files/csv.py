@@ -148,9 +148,9 @@ class CsvFile:
     def _recognised(self) -> tuple[str, ...]:
         between = _DELIMITERS.get(self.delimiter, repr(self.delimiter))
         ways = {
-            f"cells are divided by {between}": self.delimiter != (self.usual_delimiter or ","),
+            f"cells are separated by {between}": self.delimiter != (self.usual_delimiter or ","),
             "numbers have decimal commas": self.numbers.decimal != ".",
-            f"{self.numbers.thousands!r} divides thousands": self.numbers.thousands,
+            f"{self.numbers.thousands!r} separates thousands": self.numbers.thousands,
         }
         units = [f"{self.names[column]!r} ({''.join(unit).strip()})" for column, unit in self.units.items()]
         ways[f"numbers have units: {shortened(units)}"] = units
@@ -174,7 +174,7 @@ def _read_blocks(
                 ended = len(block) < length
                 yield block, ended, 1.0 if ended else min(1.0, file.tell() / size)
     except (OSError, EOFError, LZMAError, zlib.error, pa.ArrowException) as error:
-        raise InputError(f"{label} cannot be read or is damaged: {error}. Get the file anew.") from None
+        raise InputError(f"{label} cannot be read or is damaged: {error}. Get a fresh copy of the file.") from None
 
 
 def _find_delimiter(text: bytes, ended: bool, usual: str) -> str:

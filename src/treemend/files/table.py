@@ -24,7 +24,7 @@ from treemend.files.arrow import ArrowFile, ArrowWriter, Batch, NpyFile, NpyWrit
 from treemend.files.csv import CsvFile, CsvWriter
 from treemend.files.formats import STANDARD_STREAM, NumberFormat, ReadOptions, format_of
 from treemend.files.recognition import Column, recognise_columns
-from treemend.tables import columns_difference, listed, matching, shortened
+from treemend.tables import columns_difference, counted, listed, matching, shortened
 
 Writer = CsvWriter | ArrowWriter | NpyWriter
 
@@ -42,7 +42,8 @@ class FileTable:
         self.sources = [_open(file, self.options) for file in files]
         first = self.sources[0]
         self.names, self.named = first.names, first.named
-        self.label = first.label + (f" and {len(files) - 1} more" if len(files) > 1 else "")
+        more = f" and {counted(len(files) - 1, 'more file')}" if len(files) > 1 else ""
+        self.label = first.label + more
         doubled = [name for name, count in Counter(first.names).items() if count > 1]
         if doubled:
             raise ColumnsError(f"{first.label} has several columns named {listed(doubled)}. Rename them.")
@@ -112,7 +113,7 @@ def choose_columns(
     """
     unknown = [pattern for pattern in (*wanted, *unwanted) if not matching(table.names, pattern)]
     if unknown:
-        problem = f"No column is called {' or '.join(map(repr, unknown))} or matches it"
+        problem = f"No column is called or matches {' or '.join(map(repr, unknown))}"
         raise ColumnsError(f"{problem}; there are {shortened(table.names)}. Correct the name.")
     kept_out = set(matching(table.names, *unwanted))
     asked = [position for position in matching(table.names, *(wanted or "*")) if position not in kept_out]

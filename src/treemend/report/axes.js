@@ -30,7 +30,7 @@ const number = (value) => {
   const size = Math.abs(value);
   return size !== 0 && (size < 1e-4 || size >= 1e7) ? value.toExponential(2) : String(+value.toPrecision(5));
 };
-const percent = (share) => `${+(100 * share).toPrecision(3)} %`;
+const percent = (share) => `${+(100 * share).toPrecision(3)}%`;
 const unitOf = (index) => (columns.units && columns.units[index] ? ` ${columns.units[index]}` : "");
 function indexFrom(place) {
   if (!columns.places) return place;

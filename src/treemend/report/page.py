@@ -15,7 +15,8 @@ from importlib.resources import files
 from typing import Any, TypeAlias
 
 from treemend.atomic import AtomicFile
-from treemend.report.words import clip, counted, percent, row_words
+from treemend.report.words import clip, percent, row_words
+from treemend.tables import counted
 
 Summary: TypeAlias = Mapping[str, Any]
 _REPAIRED = {"corrupted": "replaced", "expected": "put in its place", "values": "Replaced values"}

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from treemend.exceptions import ParameterError
 from treemend.report.findings import CORRUPTED, KINDS, MISSING, Findings, findings_table, row_runs
-from treemend.report.words import counted, headline, name_columns, rule_summary, why
-from treemend.tables import matching, shortened
+from treemend.report.words import headline, name_columns, rule_summary, why
+from treemend.tables import counted, matching, shortened
 
 Words: TypeAlias = Mapping[Any, str]
 # Rows by rank, the worst first: what was found in each, and its scores at the nodes of a tree.
@@ -135,7 +135,7 @@ class SummaryBuilder:
         tall, wide = self._map.rows_per_cell, self._map.columns_per_cell
         if max(tall, wide) > 1 and not (is_image and n_shown == n_columns):
             size = f"{counted(tall, 'row')} x {counted(wide, 'column')}"
-            notes.append(f"Each cell of the map stands for {size} and is shaded by the share of them that was found.")
+            notes.append(f"Each cell of the map stands for {size}; its shade is the share of them that was found.")
         return notes
 
     def _start(self, findings: Findings) -> None:

@@ -8,16 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treemend.report.findings import KINDS, Findings, Rule
+from treemend.tables import counted
 
 _RULES = {
-    "rate": "False-alarm rate {share}: on average at most that share of clean rows is changed.",
-    "fdr": "False discovery rate {share}: on average at most that share of the repaired rows was clean.",
+    "rate": "False-alarm rate {share}: on average, at most this share of clean rows is changed.",
+    "fdr": "False discovery rate {share}: on average, at most this share of the repaired rows was clean.",
     "tau": "Threshold tau = {value:g}: a part of a row is anomalous if its score is at most this.",
 }
 _KINDS = {
     "noise": ("looks like noise", "look like noise", "given the rest of the row"),
     "foreign": ("does not fit the rest of the row", "do not fit the rest of the row", "as if taken from another row"),
-    "shifted": ("is shifted", "are shifted together", "against what the rest of the row suggests"),
+    "shifted": ("is shifted", "are shifted together", "compared with what the rest of the row suggests"),
     "stuck": ("is stuck", "are stuck at one value", "which clean rows like this one do not show there"),
 }
 _UNUSUAL = "The row is unusual as a whole, or too little of it is usual to tell what is wrong. It was left as it is."
@@ -25,14 +26,9 @@ _NONE_AT_FDR = "No row was declared: no p-value is small enough."
 _MOST_RUNS, _LONGEST_NAME = 3, 40
 
 
-def counted(count: int, word: str) -> str:
-    """Return a count with its word, as in ``1,200 rows``."""
-    return f"{count:,} {word}{'s' * (count != 1)}"
-
-
 def percent(share: float) -> str:
-    """Return a share in percent with three digits, as in ``1.23 %``."""
-    return f"{100 * share:.3g} %"
+    """Return a share in percent with three digits, as in ``1.23%``."""
+    return f"{100 * share:.3g}%"
 
 
 def clip(text: str, length: int, *, tail: int = 0) -> str:
@@ -82,7 +78,7 @@ def headline(totals: dict[str, int], *, repaired: bool) -> str:
     if totals["unusual_rows"]:
         parts.append(f"{totals['unusual_rows']:,} flagged as unusual and left alone")
     if totals["missing_cells"]:
-        parts.append(f"{counted(totals['missing_cells'], 'missing value')} {'filled' if repaired else 'seen'}")
+        parts.append(f"{counted(totals['missing_cells'], 'missing value')} {'filled' if repaired else 'found'}")
     return ", ".join(parts) + "."
 
 
@@ -116,7 +112,7 @@ def rule_summary(rule: Rule | None, n_rows: int, n_corrupted: int) -> dict[str, 
         # All rows share one threshold, learnt from the reference: mean plus two deviations of a beta-binomial.
         shared = 1 + (n_rows - 1) / (rule.n_reference + 2) if rule.n_reference else 1.0
         told["rarely_above"] = bound = expected + 2 * math.sqrt(expected * (1 - rate) * shared)
-        if_clean = f"If all {counted(n_rows, 'row')} were clean, expect {_about(expected)} by mistake"
+        if_clean = f"If all {counted(n_rows, 'row')} were clean, {_about(expected)} would be declared by mistake"
         words.append(f"{if_clean}, rarely more than {int(bound):,}. {_found(n_corrupted, expected, bound)}")
         if rule.n_reference is not None and rule.reference_rate is not None:
             share = percent(rule.reference_rate)
