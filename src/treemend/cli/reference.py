@@ -24,7 +24,7 @@ from treemend.params import check_count
 from treemend.report.findings import Findings
 from treemend.result import adjusted_p_values
 from treemend.sampling import RowSample
-from treemend.tables import counted, matching
+from treemend.tables import counted, listed, matching
 from treemend.tcs import TCS
 
 Estimator = Mender | TCS
@@ -106,7 +106,14 @@ def find_reference(table: FileTable, options: Options) -> Reference:
             estimator.set_params(n_jobs=options.n_jobs)
         if options.false_alarm_rate is not None and isinstance(estimator, TCS):
             raise ParameterError("The threshold of this model (TCS) was set by fit. Leave --false-alarm-rate out.")
-        return _in_table(Reference(estimator, "model", (), options.false_alarm_rate), table, options)
+        found = _in_table(Reference(estimator, "model", (), options.false_alarm_rate), table, options)
+        kept_out = matching(table.names, *(options.passthrough or ()))
+        asked = {*matching(table.names, *(options.columns or "*"))} - {*kept_out}
+        if not asked.issuperset(found.columns) or (options.columns and len(asked) > len(found.columns)):
+            problem = f"The model looks at columns of its own: {listed([table.names[one] for one in found.columns])}"
+            remedy = "Leave --columns and --passthrough out, or fit a model to other columns."
+            raise ParameterError(f"{problem}. {remedy}")
+        return found
     if not options.clean:
         return learn(table, options, ITSELF)[0]
     clean = open_files(options.clean, options)
