@@ -196,9 +196,7 @@ def adjusted_p_values(p_values: NDArray[np.float64]) -> NDArray[np.float64]:
     >>> adjusted_p_values(np.array([0.01, 0.5, 0.02, 0.9])).round(3).tolist()
     [0.04, 0.667, 0.04, 0.9]
     """
-    order = np.argsort(p_values, kind="stable")
-    scaled = p_values[order] * len(order) / np.arange(1, len(order) + 1)
-    adjusted = np.empty(len(order))
-    adjusted[order] = np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0)
+    from scipy.stats import false_discovery_control
+
     # Rounding must not make a q-value smaller than its p-value.
-    return np.maximum(adjusted, p_values)
+    return np.maximum(false_discovery_control(p_values), p_values)

@@ -98,7 +98,7 @@ def test_without_dask_the_parts_are_the_same(folder, spread, capfd):
 def test_another_rate_is_another_run(folder, spread):
     assert spread("-q", "-r", "0.2") == (0, "")
     code, err = spread("-q")
-    assert (code, "another false-alarm rate" in err) == (5, True)
+    assert (code, "a run with another false-alarm rate" in err) == (5, True)
 
 
 def test_a_part_that_the_reference_does_not_cover_is_not_written(folder, spread):
@@ -158,7 +158,7 @@ def test_parts_of_another_run_are_not_mistaken(folder, spread, frame_mender, cle
     code, err = spread()
     assert code == 5
     assert err == (
-        "treemend: out holds parts of another run: another model. Choose another folder, or give --force to do all "
+        "treemend: out holds parts of a run with another model. Choose another folder, or give --force to do all "
         "parts again.\n"
     )
     assert stamps("out") == before
@@ -170,7 +170,7 @@ def test_parts_of_another_run_are_not_mistaken(folder, spread, frame_mender, cle
     code, err = spread()
     assert (code, "out/part_2.parquet already exists, and its input has changed since" in err) == (5, True)
     Path("out/_treemend.json").write_text("{")
-    assert "another run" in spread()[1]
+    assert "another version of treemend and model and" in spread()[1]
     os.unlink("out/_treemend.json")
     assert "holds files, and none says" in spread()[1]
 
@@ -178,8 +178,15 @@ def test_parts_of_another_run_are_not_mistaken(folder, spread, frame_mender, cle
 def test_what_the_run_file_says(folder, spread):
     assert spread("-q") == (0, "")
     told = json.loads(Path("out/_treemend.json").read_text())
-    assert sorted(told) == ["columns", "contents", "model", "parts", "rate", "treemend"]
-    assert told["columns"] == NAMES
+    assert sorted(told) == [
+        "choice of columns",
+        "false-alarm rate",
+        "kind of content",
+        "model",
+        "parts",
+        "version of treemend",
+    ]
+    assert told["choice of columns"] == NAMES
     assert len(told["parts"]) == 5
 
 

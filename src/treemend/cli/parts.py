@@ -32,8 +32,6 @@ from treemend.threads import thread_count
 
 RUN_FILE = "_treemend.json"
 SECONDS_TO_CONNECT = 10
-_OTHER = {"treemend": "another version of treemend ({})", "model": "another model", "columns": "other columns"}
-_OTHER |= {"rate": "another false-alarm rate", "contents": "{} instead of what is asked for"}
 _NEXT_STEP = "Choose another folder, or give --force to do all parts again."
 
 
@@ -51,16 +49,16 @@ def mend(options: Options) -> str:
     first = open_files([os.path.join(folder, names[0])], options)
     reference = find_reference(first, options)
     run = {
-        "treemend": treemend.__version__,
+        "version of treemend": treemend.__version__,
         "model": checksum_of(options.model),
-        "rate": options.false_alarm_rate,
-        "columns": [first.names[column] for column in reference.columns],
+        "false-alarm rate": options.false_alarm_rate,
+        "choice of columns": [first.names[column] for column in reference.columns],
     }
     found = {name: os.stat(os.path.join(folder, name)) for name in names}
     inputs = {name: [state.st_size, state.st_mtime_ns] for name, state in found.items()}
-    for target, contents in ((output, "repaired rows"), (mask, "masks")):
+    for target, content in ((output, "repaired rows"), (mask, "masks")):
         if target is not None:
-            _claim_folder(Path(target), run | {"contents": contents}, inputs, force=options.force)
+            _claim_folder(Path(target), run | {"kind of content": content}, inputs, force=options.force)
     # What is to be done with each part, as options of its own, whose paths mean the same to any process.
     parts = []
     for name in names:
@@ -185,9 +183,9 @@ def _claim_folder(folder: Path, run: dict[str, Any], inputs: dict[str, list[int]
     elif known is None and any(folder.iterdir()):
         raise OutputError(f"{folder} holds files, and none says that they are of such a run. {_NEXT_STEP}")
     elif known is not None:
-        differing = [_OTHER[name].format(known.get(name)) for name in run if run[name] != known.get(name)]
+        differing = [name for name in run if run[name] != known.get(name)]
         if differing:
-            raise OutputError(f"{folder} holds parts of another run: {', '.join(differing)}. {_NEXT_STEP}")
+            raise OutputError(f"{folder} holds parts of a run with another {' and '.join(differing)}. {_NEXT_STEP}")
     for part, state in inputs.items():
         if before.get(part, state) != state and (folder / part).exists():
             raise OutputError(f"{folder / part} already exists, and its input has changed since. {_NEXT_STEP}")
