@@ -199,4 +199,4 @@ def adjusted_p_values(p_values: NDArray[np.float64]) -> NDArray[np.float64]:
     from scipy.stats import false_discovery_control
 
     # Rounding must not make a q-value smaller than its p-value.
-    return np.maximum(false_discovery_control(p_values), p_values)
+    return np.asarray(np.maximum(false_discovery_control(p_values), p_values))

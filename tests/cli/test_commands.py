@@ -59,9 +59,9 @@ def test_in_one_go_into_any_format(ending, folder, treemend, expected):
 
 def test_arrays(folder, treemend, frames, expected):
     np.save("clean.npy", frames[0])
-    np.savez("suspect.npz", other=np.zeros(3), rows=frames[1][NAMES].to_numpy(dtype=np.float32))
+    np.savez("suspect.npz", rows=frames[1][NAMES].to_numpy(dtype=np.float32))
     assert treemend("fit", "clean.npy", "-o", "model")[0] == 0
-    assert treemend("mend", "suspect.npz", "--array", "rows", "-m", "model", "-o", "out.npy", "--mask", "m.npz")[0] == 0
+    assert treemend("mend", "suspect.npz", "-m", "model", "-o", "out.npy", "--mask", "m.npz")[0] == 0
     assert np.load("out.npy").dtype == np.float32
     assert np.load("m.npz")["rows"].dtype == bool
     assert np.array_equal(np.load("m.npz")["rows"].any(axis=1), expected.corrupted)

@@ -10,7 +10,6 @@ import pytest
 from treemend.exceptions import ColumnsError, InputError
 from treemend.files import arrow as arrow_module
 from treemend.files import csv as csv_module
-from treemend.files.formats import ReadOptions
 from treemend.files.table import FileTable, choose_columns, open_writer
 
 ENDINGS = ("csv", "tsv", "parquet", "feather", "npy", "npz")
@@ -141,14 +140,13 @@ def test_any_type_of_numbers_becomes_any_format(dtype, wanted, tmp_path):
     assert load(tmp_path / f"b.{wanted}").tolist() == [[0, 1], [0.25 if values.dtype.kind == "f" else 0, 3], [4, 5]]
 
 
-def test_archives_with_several_arrays(tmp_path):
+def test_archives_hold_one_array(tmp_path):
     np.savez(tmp_path / "a.npz", train=VALUES, test=VALUES + 1)
-    with pytest.raises(InputError, match="Choose one with --array: train, test"):
+    with pytest.raises(InputError, match="must hold one array, and it holds train, test"):
         FileTable([str(tmp_path / "a.npz")])
-    with pytest.raises(InputError, match="has no array 'x'"):
-        FileTable([str(tmp_path / "a.npz")], ReadOptions(array="x"))
-    table = FileTable([str(tmp_path / "a.npz")], ReadOptions(array="test"))
-    assert np.array_equal(next(table.batches((0, 1, 2))).values, VALUES + 1)
+    np.savez(tmp_path / "none.npz")
+    with pytest.raises(InputError, match="must hold one array, and it holds none"):
+        FileTable([str(tmp_path / "none.npz")])
 
 
 def test_files_that_cannot_be_read(tmp_path):
@@ -275,7 +273,7 @@ def test_masks_with_the_ids_of_their_rows(ending, tmp_path):
         for _ in range(2):
             writer.write_table(pa.table(mask))
         writer.close()
-    table = FileTable([str(target)], ReadOptions(array="rows" if ending == "npz" else None))
+    table = FileTable([str(target)])
     values = np.concatenate([batch.values for batch in table.batches((0, 1))])
     assert values.tolist() == [[1, 0], [0, 0]] * 2
     if ending.startswith("np"):

@@ -53,7 +53,6 @@ _OPTIONS = (
     (_ALL, "--thousands", "CHAR", "between groups of three digits in text files, . or , or ' or space"),
     (_ALL, "--missing", "CODE", "what stands for a missing value, such as -999; may be repeated"),
     (_ALL, "--no-header", "", "text files have no line of column names"),
-    (_ALL, "--array", "NAME", "which array of NPZ files"),
     (_ALL, "-j --n-jobs", "N", "number of threads; -1 for all cores"),
     (_ALL, "-f --force", "", "replace files; write even if the reference does not cover the rows, or most change"),
     (_ALL, "-q --quiet", "", "print nothing but errors"),

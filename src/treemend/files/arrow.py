@@ -150,19 +150,17 @@ class ArrowFile:
 
 
 class NpyFile(ArrowFile):
-    """An NPY file, or one array of an NPZ file: a two-dimensional array of numbers."""
+    """An NPY file, or an NPZ file with one array: a two-dimensional array of numbers."""
 
     named = False
 
-    def __init__(self, path: str, family: str, array: str | None) -> None:
+    def __init__(self, path: str, family: str) -> None:
         self.label, self._family = path, family
         with self._opened() as found:
-            if family == "npz":
-                array = found.files[0] if array is None and len(found.files) == 1 else array
-                if array not in found.files:
-                    problem = "has several arrays" if array is None else f"has no array {array!r}"
-                    raise InputError(f"{path} {problem}. Choose one with --array: {shortened(found.files)}.")
-            rows = np.asarray(found[array]) if family == "npz" else found
+            if family == "npz" and len(found.files) != 1:
+                there = shortened(found.files) or "none"
+                raise InputError(f"{path} must hold one array, and it holds {there}. Save the one with the rows alone.")
+            rows = np.asarray(found[found.files[0]]) if family == "npz" else found
         if rows.ndim != 2 or rows.shape[1] == 0:
             raise InputError(f"{path} has shape {rows.shape}, and rows x columns is needed. Reshape the array first.")
         if rows.dtype.kind not in "biuf" or rows.dtype.itemsize > 8:

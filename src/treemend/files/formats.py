@@ -100,7 +100,6 @@ class ReadOptions:
     # What stands for missing values beside empty cells, NA and the like; None: also numbers such as -999, where they
     # are repeated and far from all others.
     missing: Sequence[str] | None = None
-    array: str | None = None  # which one of NPZ files
 
     def __post_init__(self) -> None:
         if self.delimiter is not None and not re.fullmatch(r'[^"\r\n\x7f-\U0010ffff]', self.delimiter):

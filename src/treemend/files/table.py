@@ -151,7 +151,7 @@ def _open(path: str, options: ReadOptions) -> CsvFile | ArrowFile:
     kind = format_of(path)
     if kind.family == "csv":
         return CsvFile(path, lambda: open(path, "rb"), kind, options)
-    return ArrowFile(path, kind.family) if kind.family in _ARROW else NpyFile(path, kind.family, options.array)
+    return ArrowFile(path, kind.family) if kind.family in _ARROW else NpyFile(path, kind.family)
 
 
 _ARROW = ("parquet", "feather")
