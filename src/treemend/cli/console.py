@@ -94,4 +94,4 @@ def _layout_words(layout: Any) -> str:
     if layout.groups is not None:
         return f"{counted(len(set(layout.groups.tolist())), 'group')} of columns"
     in_order = layout.order.tolist() == list(range(layout.n_features))
-    return "the columns in their order" if in_order else "columns that are alike side by side"
+    return "the columns in their order" if in_order else "similar columns side by side"

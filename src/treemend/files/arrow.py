@@ -162,7 +162,7 @@ class NpyFile(ArrowFile):
                 raise InputError(f"{path} must hold one array, and it holds {there}. Save the one with the rows alone.")
             rows = np.asarray(found[found.files[0]]) if family == "npz" else found
         if rows.ndim != 2 or rows.shape[1] == 0:
-            raise InputError(f"{path} has shape {rows.shape}, and rows x columns is needed. Reshape the array first.")
+            raise InputError(f"{path} has shape {rows.shape}; rows x columns were expected. Reshape the array first.")
         if rows.dtype.kind not in "biuf" or rows.dtype.itemsize > 8:
             raise InputError(f"{path} holds {rows.dtype}, not numbers of at most 64 bits. Convert it first.")
         self._rows, self._n_groups = rows, 1
