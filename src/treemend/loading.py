@@ -15,7 +15,7 @@ from treemend.threads import one_library_thread
 def load(path: str | os.PathLike[str]) -> Mender | TCS:
     """Load an estimator that ``save`` wrote; it gives the same answers, bit for bit.
 
-    A file that is missing, truncated, altered, written by a newer version or not a model file is a `ModelFileError`.
+    A file that is missing, truncated, altered, of another format version or not a model file is a `ModelFileError`.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ from treemend.atomic import AtomicFile
 from treemend.exceptions import ModelFileError
 
 FORMAT = "treemend model"
-VERSION = 1
+VERSION = 2
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -85,7 +85,7 @@ def write_model(path: str | os.PathLike[str], document: Document) -> None:
 
 
 def read_model(path: str | os.PathLike[str]) -> StoredModel:
-    """Read a model file; one that is missing, truncated, altered, of a newer version or foreign is a ModelFileError."""
+    """Read a model file; one that is missing, truncated, altered, of another version or foreign is a ModelFileError."""
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -229,14 +229,11 @@ def _decode_parameter(value: Any) -> Any:
 
 
 def _check_metadata(metadata: Mapping[str, str]) -> None:
-    version = metadata.get("version", "")
     if metadata.get("format") != FORMAT:
         raise ModelFileError(f"is a safetensors file, but not a {FORMAT}. Give a file that save wrote.")
-    if not (version.isascii() and version.isdigit() and len(version) < 10):
-        raise ModelFileError(f"was altered: its format version is {version[:20]!r}. {_NEXT_STEP}")
-    if int(version) > VERSION:
-        reads = f"and this treemend reads versions up to {VERSION}. Install a newer treemend."
-        raise ModelFileError(f"has format version {int(version)}, {reads}")
+    if metadata.get("version") != str(VERSION):
+        found = f"has format version {metadata.get('version', 'none')[:9]}, and this treemend reads version {VERSION}"
+        raise ModelFileError(f"{found}. Install the treemend that wrote it, or fit again.")
     if set(metadata) != {"format", "version", "document", "sha256"}:
         raise ModelFileError(f"was altered: its header is not complete. {_NEXT_STEP}")
 
