@@ -22,7 +22,7 @@ class ParameterError(TreemendError, ValueError):
 
 
 class ModelFileError(TreemendError, ValueError):
-    """A model file is damaged, of another format version or not a model at all, or an estimator cannot be kept in one."""
+    """A model file is damaged, of another version or not a model at all, or an estimator cannot be kept in one."""
 
 
 class OutputError(TreemendError):
