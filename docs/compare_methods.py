@@ -1,7 +1,7 @@
 """Compare `Mender` and `TCS` on small sets that come with scikit-learn, and write the table into tcs_or_mender.md.
 
 Run it with ``python docs/compare_methods.py``; ``--print`` only prints. Every column is scaled to [0, 1] first, since
-`TCS` needs that; both are asked for a false-alarm rate of 5 %.
+`TCS` needs that; both are asked for a false-alarm rate of 5%.
 """
 
 import argparse
@@ -103,7 +103,7 @@ def table() -> str:
         [
             "| mean over three sets | `Mender` | `TCS` |",
             "|---|---|---|",
-            line("clean rows touched, 5 % asked", "clean", ".3f", "touched"),
+            line("clean rows touched, 5% asked", "clean", ".3f", "touched"),
             *(line(f"{words}: rows found / quality", kind, ".2f", "found", "quality") for kind, words in KINDS.items()),
             line("fit, seconds of processor time", "clean", ".1f", "fit"),
             line("model file, kB", "clean", ",.0f", "kilobytes"),

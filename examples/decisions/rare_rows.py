@@ -39,7 +39,7 @@ titles = ("A failing sensor", "A cold day", "Two days in one")
 low, high = np.quantile(clean, [0.005, 0.995], axis=0)
 figure, axes = plt.subplots(1, 3, figsize=(10, 3.8), sharey=True, layout="constrained")
 for row, (ax, title) in enumerate(zip(axes, titles, strict=True)):
-    ax.fill_between(hour, low, high, color="0.9", linewidth=0, label="99 % of the clean days")
+    ax.fill_between(hour, low, high, color="0.9", linewidth=0, label="99% of the clean days")
     ax.plot(hour, suspect[row], color="C1", marker=".", label="as it came")
     ax.plot(hour, mended.repaired[row], color="C0", linewidth=2, label="after mending")
     verdict = "repaired" if mended.corrupted[row] else "unusual, left" if mended.unusual[row] else "left as it is"

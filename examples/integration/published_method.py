@@ -69,7 +69,7 @@ plt.show()
 # %%
 # 3. Labels
 # ---------
-# A node is anomalous if its score is at most ``tau_``, which was chosen so that at most 5 % of the reference rows are
+# A node is anomalous if its score is at most ``tau_``, which was chosen so that at most 5% of the reference rows are
 # declared, each judged by the others. ``plot_tree`` draws the scores as colours and frames the anomalous nodes.
 print(f"tau: {tcs.tau_:.4f}")
 anomalous = scores <= tcs.tau_
