@@ -10,6 +10,7 @@ mpl.use("Agg")
 import numpy as np
 import pytest
 from matplotlib import pyplot
+from matplotlib.colors import to_hex
 
 from treemend import plots
 from treemend.exceptions import InputError
@@ -138,6 +139,53 @@ def test_a_row_that_is_not_there():
         plots.plot_row(findings(), 2)
 
 
+def colours(ax):
+    (image,) = ax.images
+    return [[to_hex(cell) for cell in line] for line in image.get_array()]
+
+
+def test_map_tells_replaced_from_missing_and_unusual():
+    mask = np.array([[True, False, False], [False, False, True], [False] * 3])
+    missing = np.array([[True, True, False], [False, False, False], [False] * 3])
+    unusual = np.array([False, False, True])
+    found = findings(np.zeros((3, 3)), mask=mask, missing=missing, unusual=unusual, row_ids=["a", "b", "c"])
+    (ax,) = plots.plot_map(found).axes
+    orange, sky, pale, yellow = (colour.lower() for colour in (plots.ORANGE, plots.SKY, plots.PALE, plots.YELLOW))
+    assert colours(ax) == [[orange, sky, pale], [pale, pale, orange], [yellow] * 3]
+    assert legend(ax) == ["as it came", "replaced", "was missing", "row left as it is: unusual"]
+    assert ticks(ax.yaxis) == ["a", "b", "c"]
+
+
+def test_map_colours_the_kinds_in_layout_order():
+    kinds = np.array([[-1, 0, 3], [1, -1, -1]], dtype=np.int8)
+    found = findings(np.zeros((2, 3)), mask=kinds >= 0, kinds=kinds, order=np.array([2, 1, 0]), names=["a", "b", "c"])
+    (ax,) = plots.plot_map(found).axes
+    noise, foreign, _, stuck = (colour.lower() for colour in plots.KIND_COLOURS)
+    assert colours(ax) == [[stuck, noise, plots.PALE], [plots.PALE, plots.PALE, foreign]]
+    assert legend(ax) == ["as it came", "noise", "foreign", "stuck"]
+    assert ticks(ax.xaxis) == ["c", "b", "a"]
+
+
+def test_a_map_of_many_cells_is_shaded_by_share():
+    mask = np.zeros((1_990, 3), bool)
+    mask[105:110, 1], mask[1_980:, 2] = True, True
+    (ax,) = plots.plot_map(findings(np.zeros(mask.shape), mask=mask, names=["a", "b", "c"])).axes
+    drawn = np.array(colours(ax))
+    assert drawn.shape == (285, 3)
+    assert drawn[283].tolist() == [plots.PALE, plots.PALE, plots.ORANGE.lower()]
+    assert drawn[15, 1] not in (plots.PALE, plots.ORANGE.lower())
+    assert (drawn != plots.PALE).sum() == 4
+    assert tuple(ax.images[0].get_extent()) == (-0.5, 2.5, 1989.5, -0.5)
+    assert ax.get_ylabel() == "row, in blocks shaded by share, up to 100%"
+    assert plots.plot_map(findings(np.zeros((3, 900)))).axes[0].images[0].get_array().shape == (3, 300, 3)
+
+
+@pytest.mark.parametrize("mask", [np.zeros((2, 3), bool), np.ones((2, 3), bool)])
+def test_map_of_nothing_and_of_everything(mask):
+    (ax,) = plots.plot_map(findings(np.zeros((2, 3)), mask=mask)).axes
+    assert legend(ax) == ["replaced" if mask.all() else "as it came"]
+
+
 SCORES = np.array([[0.5, 0.1, 0.9, 0.0, 0.8, 0.7, np.nan], [1.0] * 7])
 
 
@@ -212,8 +260,10 @@ def test_plots_load_matplotlib_only_when_they_draw():
 def test_results_draw_themselves():
     found = tree_findings(rule=Rule("tau", 0.15))
     result = Result(None, None, found.mask.any(axis=1), None, None, None, None, [], lambda: found)
-    _, axes = pyplot.subplots(2)
+    _, axes = pyplot.subplots(3)
     result.plot_row(0, true=np.ones(8), ax=axes[0])
     assert np.array_equal(lines(axes[0])["true"], np.ones(8))
-    result.plot_tree(0, tau=0.6, ax=axes[1])
-    assert legend(axes[1]) == ["anomalous: score at most 0.6"]
+    result.plot_map(ax=axes[1])
+    assert legend(axes[1]) == ["as it came"]
+    result.plot_tree(0, tau=0.6, ax=axes[2])
+    assert legend(axes[2]) == ["anomalous: score at most 0.6"]

@@ -60,7 +60,7 @@ below.legend(ncols=2, loc="lower right", bbox_to_anchor=(1, 1))
 plt.show()
 
 # %%
-# The same as a table, a line for each run of replaced cells: what it looks like is noise, the values of another row, a
-# shift, or a value that is stuck. ``mended.report`` draws a map of them all.
-found = pd.DataFrame(mended.findings_table())
-print(found[["time", "first_column", "last_column", "kind"]].head(8).to_string(index=False))
+# ``plot_map`` shows the same as a table of rows and columns, coloured by what each replaced cell looks like: noise, the
+# values of another row, a shift, or a value that is stuck.
+mended.plot_map()
+plt.show()

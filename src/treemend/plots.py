@@ -1,6 +1,6 @@
 """Plots, drawn with matplotlib (``pip install treemend[plots]``).
 
-Rows and trees are methods of `treemend.Result`, which documents them; here they are drawn, from its findings.
+Rows, maps and trees are methods of `treemend.Result`, which documents them; here they are drawn, from its findings.
 Colours are those of Okabe and Ito, which people with any kind of colour vision can tell apart.
 """
 
@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from treemend.exceptions import InputError
-from treemend.report.findings import CORRUPTED, KINDS, MISSING, Findings, row_runs
+from treemend.report.findings import CORRUPTED, KINDS, MISSING, UNUSUAL, Findings, row_runs
+from treemend.report.words import percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,8 +20,16 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_images"]
 
-ORANGE, BLUE, SKY, GREY, PALE = "#D55E00", "#0072B2", "#56B4E9", "#999999", "#f4f4f4"
-_MOST_LABELS, _LETTERS_ABREAST = 40, 60
+ORANGE, BLUE, SKY, GREY, PALE, YELLOW = "#D55E00", "#0072B2", "#56B4E9", "#999999", "#f4f4f4", "#F0E442"
+KIND_COLOURS = (ORANGE, "#CC79A7", "#E69F00", "#009E73")
+"""One for each of `KINDS`."""
+
+_MEANINGS = {"as it came": PALE, **dict(zip(KINDS, KIND_COLOURS, strict=True))}
+_MEANINGS |= {"replaced": ORANGE, "was missing": SKY, "row left as it is: unusual": YELLOW}
+"""What the labels of cells mean, from -1 on."""
+_MOST_LABELS, _MOST_ROW_LABELS, _LETTERS_ABREAST = 40, 20, 60
+_MOST_DRAWN = 300, 400
+"""Rows and columns of a map; a figure of the usual size has a pixel for each."""
 _SIMILAR = 20
 """Where a column's range is this many times another's, one axis of values shows only the wider one."""
 _ABOVE: dict[str, Any] = {"frameon": False, "fontsize": 8, "loc": "lower left", "bbox_to_anchor": (0, 1)}
@@ -54,6 +63,41 @@ def plot_row(findings: Findings, row: int, *, true: ArrayLike | None = None, ax:
     ax.set_title(_row_title(findings, row), fontsize=10, loc="left", pad=24)
     ax.legend(ncols=7, **_ABOVE)
     return _finished(ax, findings)
+
+
+def plot_map(findings: Findings, *, ax: "Axes | None" = None) -> "Figure":
+    """Plot which cells of the table were replaced, rows x columns, coloured by the kind of corruption.
+
+    Where there are more cells than can be drawn, blocks of them are shaded by the share that has a colour.
+    """
+    from matplotlib import colors, patches
+
+    ax, labels = _axes(ax, 4.5), findings.cell_labels
+    labels[findings.left_alone[:, None] & (labels < 0)] = UNUSUAL
+    counts, sizes = _count_labels(labels[:, findings.layout_order])
+    share = counts.sum(axis=0) / sizes
+    pale, *strong = colors.to_rgba_array([*_MEANINGS.values()])[:, :3]
+    # The root keeps small shares visible beside large ones, as in the report.
+    shade = np.sqrt(share / (share.max() or 1.0))[:, :, None]
+    extent = (-0.5, labels.shape[1] - 0.5, len(labels) - 0.5, -0.5)
+    picture = (1 - shade) * pale + shade * np.array(strong)[counts.argmax(axis=0)]
+    ax.imshow(picture, aspect="auto", interpolation="nearest", extent=extent)
+    meanings = [(word, _MEANINGS[word]) for word in np.array(list(_MEANINGS))[np.unique(labels) + 1]]
+    ax.legend(handles=[patches.Patch(facecolor=colour, label=word) for word, colour in meanings], ncols=4, **_ABOVE)
+    if findings.row_ids is not None:
+        shown = np.arange(0, len(labels), -(-len(labels) // _MOST_ROW_LABELS))
+        ax.set_yticks(shown, [str(findings.row_ids[row]) for row in shown.tolist()], fontsize=8)
+    in_blocks = f", in blocks shaded by share, up to {percent(share.max())}" if sizes.max() > 1 else ""
+    ax.set_ylabel(f"row{in_blocks}")
+    return _finished(ax, findings)
+
+
+def _count_labels(labels: NDArray[np.int8]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Count labels in at most so many blocks of cells, labels x rows x columns; also return the sizes of the blocks."""
+    places = [np.arange(0, size, -(-size // most)) for size, most in zip(labels.shape, _MOST_DRAWN, strict=True)]
+    heights, widths = (np.diff(starts, append=size) for starts, size in zip(places, labels.shape, strict=True))
+    by_rows = [np.add.reduceat(labels == label, places[0], axis=0, dtype=np.int64) for label in range(UNUSUAL + 1)]
+    return np.add.reduceat(by_rows, places[1], axis=2), np.outer(heights, widths)
 
 
 def plot_tree(findings: Findings, row: int, *, tau: float | None = None, ax: "Axes | None" = None) -> "Figure":

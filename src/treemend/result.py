@@ -145,6 +145,22 @@ class Result:
         """
         return plots.plot_row(self.findings(), row, true=true, ax=ax)
 
+    def plot_map(self, *, ax: "Axes | None" = None) -> "Figure":
+        """Plot which cells of the table were replaced, coloured by the kind of corruption if it is known.
+
+        Of a long or wide table, blocks of cells are shaded by share.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Where to draw.
+
+        Returns
+        -------
+        matplotlib Figure
+        """
+        return plots.plot_map(self.findings(), ax=ax)
+
     def plot_tree(self, row: int, *, tau: float | None = None, ax: "Axes | None" = None) -> "Figure":
         """Plot the attribute tree of `treemend.TCS` as bars, one level below the other, coloured by score.
 

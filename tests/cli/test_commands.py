@@ -310,7 +310,7 @@ def test_columns_that_are_not_looked_at_are_remembered(folder, treemend, frames)
     frames[0].assign(id="x").to_csv("ids.csv", index=False)
     for option in ([], ["-p", "id"]):
         code, _, err = treemend("fit", "ids.csv", "-o", "m", "-f", *option)
-        assert (code, "ids.csv: passed through: 'id' (text)" in err) == (0, not option)
+        assert (code, "ids.csv: passed through: 'id' (id)" in err) == (0, not option)
         mender = package.load("m")
         assert mender.passthrough == ["id"]
         assert mender.mend(frames[1]).repaired["id"].tolist() == frames[1]["id"].tolist()

@@ -1,5 +1,7 @@
+import bz2
 import gzip
 import io
+import lzma
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +15,8 @@ from treemend.files.table import FileTable, open_writer
 TEXT = b"x,y\n" + b"".join(b"%d,%d\n" % (row * row, row % 7) for row in range(5000))
 DECOMPRESS = {
     "gz": gzip.decompress,
+    "bz2": bz2.decompress,
+    "xz": lzma.decompress,
     "zst": lambda data: pa.input_stream(io.BytesIO(data), compression="zstd").read(),
 }
 

@@ -32,7 +32,7 @@ def lines(header, row, n_rows=30):
 
 
 def passed(table, **asked):
-    return {column.name: column.reason for column in choose_columns(table, **asked)[1]}
+    return {column.name: (column.kind, column.reason) for column in choose_columns(table, **asked)[1]}
 
 
 def test_an_exported_spreadsheet_needs_no_option(tmp_path):
@@ -40,7 +40,7 @@ def test_an_exported_spreadsheet_needs_no_option(tmp_path):
     assert table.names[:3] == ("Id", "Zeit", "Ort")
     columns, others = choose_columns(table)
     assert [table.names[column] for column in columns] == ["Temperatur", "Feuchte", "Menge"]
-    assert reasons(others) == ("'Id' (id), 'Zeit' (text), 'Ort' (text), 'Unnamed: 6' (empty), 'Unnamed: 7' (empty)")
+    assert reasons(others) == ("'Id' (id), 'Zeit' (time), 'Ort' (text), 'Unnamed: 6' (empty), 'Unnamed: 7' (empty)")
     expected = [[20.5 + row, np.nan if row == 3 else row * row, 1000.25 + row] for row in range(12)]
     assert np.array_equal(values_of(table, columns), expected, equal_nan=True)
     (note,) = table.notes
@@ -77,15 +77,15 @@ def test_what_columns_hold(kind, tmp_path):
     columns, _ = choose_columns(table)
     assert [table.names[column] for column in columns] == ["x", "often", "count", "no", "weekday"]
     assert passed(table) == {
-        "sensor_id": "id",
-        "key": "numbers the rows",
-        "large": "integers beyond 2**53",
-        "when": "text" if kind == "csv" else "time",
-        "t": "time",
-        "timestamp": "time",
-        "note": "text",
-        "seldom": "95% empty",
-        "never": "empty",
+        "sensor_id": ("id", "id"),
+        "key": ("id", "numbers the rows"),
+        "large": ("id", "integers beyond 2**53"),
+        "when": ("time", "time"),
+        "t": ("time", "time"),
+        "timestamp": ("time", "time"),
+        "note": ("text", "text"),
+        "seldom": ("empty", "95% empty"),
+        "never": ("empty", "empty"),
     }
     assert [table.columns[column].decimals == 0 for column in columns] == [False, False, True, True, True]
     assert choose_columns(table, wanted=["sensor_id", "x"])[0] == (0, 9), "asked for by name"
@@ -93,36 +93,37 @@ def test_what_columns_hold(kind, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_texts_are_told_whatever_they_stand_for(kind, tmp_path):
+def test_ids_may_be_texts(kind, tmp_path):
     n_rows = 20
     frame = pd.DataFrame(
         {
             "sample": [f"A-{row:03d}" for row in range(n_rows)],
             "site_id": ["north", "south"] * 10,
+            "remark": [f"remark number {row}" for row in range(n_rows)],
             "when": [f"12:{row:02d}" for row in range(n_rows)],
-            "blank": [" ", ""] * 10,
             "x": np.arange(n_rows) ** 0.5,
         }
     )
     path = tmp_path / f"table.{kind}"
     frame.to_csv(path, index=False) if kind == "csv" else frame.to_parquet(path)
     table = FileTable([str(path)])
-    assert [column.reason for column in choose_columns(table)[1]] == ["text", "text", "text", "empty"]
-    with pytest.raises(InputError, match="'sample' .text."):
+    _, others = choose_columns(table)
+    assert [column.kind for column in others] == ["id", "id", "text", "time"]
+    with pytest.raises(InputError, match="'sample' .id."):
         next(table.batches((0, 4)))
 
 
 @pytest.mark.parametrize("name", ["humid", "acid", "valid", "NO", "void", "identity", "thread"])
 def test_names_that_only_look_like_ids(name, tmp_path):
     table = table_of(tmp_path, lines(f"{name},sensorId,x", lambda row: f"{row * row % 17},{row * row % 17},{row % 3}"))
-    assert passed(table) == {"sensorId": "id"}
+    assert passed(table) == {"sensorId": ("id", "id")}
 
 
 def test_all_columns_that_cannot_be_used_are_named_at_once(tmp_path):
     table = table_of(
         tmp_path, lines("a,b,c,d", lambda row: f"{row * row},x {row},2020-01-{row % 28 + 1:02d},{row % 5}")
     )
-    with pytest.raises(InputError, match=r"2 of 3 chosen columns do not hold numbers: 'b' \(text\), 'c' \(text\)"):
+    with pytest.raises(InputError, match=r"2 of 3 chosen columns do not hold numbers: 'b' \(text\), 'c' \(time\)"):
         next(table.batches(choose_columns(table, wanted=["a", "b", "c"])[0]))
     with pytest.raises(ColumnsError, match="No column is called or matches 'e' or 'f'"):
         choose_columns(table, wanted=["e", "a"], unwanted=["f"])
@@ -243,7 +244,7 @@ def test_a_column_that_begins_late_is_not_empty(tmp_path):
     pd.DataFrame(values.astype(int), columns=["n", "hour", "x"]).to_parquet(
         tmp_path / "n.parquet", row_group_size=5_000
     )
-    assert passed(FileTable([str(tmp_path / "n.parquet")])) == {"n": "numbers the rows"}
+    assert passed(FileTable([str(tmp_path / "n.parquet")])) == {"n": ("id", "numbers the rows")}
 
 
 def test_a_first_line_of_numbers_is_remarked(tmp_path):
@@ -268,4 +269,4 @@ def test_types_that_are_no_numbers(tmp_path):
     pq.write_table(table, tmp_path / "types.parquet")
     opened = FileTable([str(tmp_path / "types.parquet")])
     assert choose_columns(opened)[0] == (5, 6)
-    assert [*passed(opened).values()][1:] == ["decimal128(5, 2)", "text", "binary", "empty"]
+    assert [reason for _, reason in passed(opened).values()][1:] == ["decimal128(5, 2)", "text", "binary", "empty"]

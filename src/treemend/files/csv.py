@@ -5,12 +5,13 @@ many decimals as their column has, or, where that is not known, with the fewest 
 Delimiter and number format are recognised from the first lines.
 """
 
-import io
 import os
 import re
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
+from lzma import LZMAError
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 
 from treemend.exceptions import InputError
 from treemend.files.arrow import Batch
-from treemend.files.formats import CODECS, Format, NumberFormat, ReadOptions, common_unit, number_format
+from treemend.files.formats import COMPRESSIONS, Format, NumberFormat, ReadOptions, common_unit, number_format
 from treemend.files.lines import Lines, delimited, line_ends, record_starts, texts_of
 from treemend.files.recognition import sample_length
 from treemend.tables import listed, shortened
@@ -165,16 +166,14 @@ def _read_blocks(
 ) -> Iterator[tuple[bytes, bool, float]]:
     """Read blocks of bytes; tell whether one is the last, and the share of the file that has been read."""
     try:
-        with opened() as file:
-            # A buffered reader reads as much as is asked for, unless the file ends.
-            content = io.BufferedReader(pa.CompressedInputStream(file, CODECS[compression])) if compression else file
+        with opened() as file, COMPRESSIONS[compression][0](file) as content:
             size, ended = max(1, os.fstat(file.fileno()).st_size), False
             content.read(skip)
             while not ended:
                 block = content.read(length)
                 ended = len(block) < length
                 yield block, ended, 1.0 if ended else min(1.0, file.tell() / size)
-    except (OSError, pa.ArrowException) as error:
+    except (OSError, EOFError, LZMAError, zlib.error, pa.ArrowException) as error:
         raise InputError(f"{label} cannot be read or is damaged: {error}. Get a fresh copy of the file.") from None
 
 
@@ -200,7 +199,7 @@ class CsvWriter:
     """A text file being written; names of columns come first, or the bytes that are given as a header."""
 
     def __init__(self, file: BinaryIO, compression: str, delimiter: str, header: bool | bytes) -> None:
-        self._file, self._codec = file, CODECS.get(compression)
+        self._file, self._compress = file, COMPRESSIONS[compression][1]
         self._delimiter, self._header = delimiter, header
         self._line_is_open = False
 
@@ -256,7 +255,5 @@ class CsvWriter:
             header = self._delimiter.encode().join(delimited(pa.array(names), self._delimiter).to_pylist()) + b"\n"
         for piece in (header or b"", data):
             if piece:
-                block = b"\n" * self._line_is_open + piece
-                # A compressed file may consist of several pieces; the same bytes give the same ones.
-                self._file.write(pa.compress(block, codec=self._codec, asbytes=True) if self._codec else block)
+                self._file.write(self._compress(b"\n" * self._line_is_open + piece))
                 self._line_is_open = piece[-1] not in b"\r\n" and piece != _BYTE_ORDER_MARK

@@ -1,9 +1,14 @@
 """How files are written: the format by the ending, compression, numbers in text files; and options for reading."""
 
+import bz2
+import gzip
+import io
+import lzma
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -48,8 +53,18 @@ _FORMATS = {
     ".npy": Format("npy"),
     ".npz": Format("npz"),
 }
-CODECS = {".gz": "gzip", ".zst": "zstd"}
-"""Compressions of text files, by ending, as pyarrow calls them."""
+# How to open a compressed file, and how to compress a piece of one: files may consist of several pieces. The same bytes
+# give the same file.
+COMPRESSIONS: dict[str, tuple[Any, Callable[[bytes], bytes]]] = {
+    "": (nullcontext, bytes),
+    ".gz": (gzip.open, partial(gzip.compress, mtime=0)),
+    ".bz2": (bz2.open, bz2.compress),
+    ".xz": (lzma.open, lzma.compress),
+    ".zst": (
+        lambda file: io.BufferedReader(pa.CompressedInputStream(file, "zstd")),
+        partial(pa.compress, codec="zstd", asbytes=True),
+    ),
+}
 
 
 def format_of(path: str) -> Format:
@@ -63,11 +78,11 @@ def format_of(path: str) -> Format:
     if path == STANDARD_STREAM:
         return _FORMATS[".csv"]
     endings = [ending.lower() for ending in Path(path).suffixes]
-    compression = endings.pop() if endings and endings[-1] in CODECS else ""
+    compression = endings.pop() if endings and endings[-1] in COMPRESSIONS else ""
     found = _FORMATS.get(endings[-1] if endings else "")
     if found is None:
         ending = f"the ending {Path(path).suffix!r}" if Path(path).suffix else "no ending that names a format"
-        known = f"{', '.join(_FORMATS)} are known, text files also with {', '.join(CODECS)}"
+        known = f"{', '.join(_FORMATS)} are known, text files also with {', '.join(filter(None, COMPRESSIONS))}"
         raise InputError(f"{path} has {ending}, and only {known}. Save it as CSV, or rename it.")
     if compression and found.family != "csv":
         raise InputError(f"{path} is compressed, and only text files can be. Decompress it first.")

@@ -19,6 +19,8 @@ from treemend.tables import ALMOST_ALL, LARGEST_EXACT, ROWS_TO_TELL
 
 _CELLS_IN_SAMPLE = 200_000
 _MOST_DECIMALS = 9
+_ID_TEXT = r"^\S{1,40}$"
+_TIME_TEXT = r"^\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:[ T].*)?$|^\d{1,2}:\d{2}(?::\d{2}.*)?$"
 _ID_NAME = re.compile(r"(?:^|[\W_])(?i:id|uuid|guid)$|[a-z](?:Id|ID)$")
 _ID_NAME_IF_DISTINCT = re.compile(r"(?:^|[\W_])(?:index|idx|nr|row|serial)$|^Unnamed: ", re.IGNORECASE)
 _TIME_NAME = re.compile(r"(?:^|[\W_])(?:timestamp|datetime|epoch|unixtime)$", re.IGNORECASE)
@@ -31,7 +33,8 @@ class Column:
     """What a column holds."""
 
     name: str
-    reason: str = ""  # why it says nothing about the others; nothing if it holds measurements
+    kind: str  # number, text, time, id, empty or other
+    reason: str  # why it is not a number
     numeric: bool = True  # whether it can be looked at if that is asked for
     decimals: int | None = None  # with how many the values of the sample are written, at most; 0 for integers
     code: float | None = None  # a number such as -999 that stands for a missing value
@@ -59,15 +62,27 @@ def _recognised(name: str, column: Any, numbers: NumberFormat | None) -> Column:
         values, wrong = numbers.numbers(column)
         is_present = wrong | ~np.isnan(values)
         if wrong.sum() * 2 > is_present.sum():
-            return Column(name, "text", numeric=False)
+            return _of_text(name, column.filter(pa.array(wrong)))
         return _of_numbers(name, values, _count_decimals(column.filter(pa.array(~np.isnan(values))), numbers))
     if is_numeric(kind) or pa.types.is_null(kind):
         values = np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
         return _of_numbers(name, values, None if pa.types.is_floating(kind) else 0)
     if pa.types.is_dictionary(kind) or pa.types.is_large_string(kind) or pa.types.is_string(kind):
-        any_text = pc.any(pc.not_equal(pc.utf8_trim_whitespace(column.cast(pa.string())), "")).as_py()
-        return Column(name, "text" if any_text else "empty", numeric=False)
-    return Column(name, "time" if pa.types.is_temporal(kind) else str(kind), numeric=False)
+        return _of_text(name, column.cast(pa.string()).drop_null())
+    found = ("time", "time") if pa.types.is_temporal(kind) else ("other", str(kind))
+    return Column(name, *found, numeric=False)
+
+
+def _of_text(name: str, texts: Any) -> Column:
+    texts, kind = pc.utf8_trim_whitespace(texts), "text"
+    distinct = len(texts) >= ROWS_TO_TELL and len(texts.unique()) == len(texts)
+    if not len(texts):
+        kind = "empty"
+    elif pc.mean(pc.match_substring_regex(texts, _TIME_TEXT)).as_py() > 0.5:
+        kind = "time"
+    elif _ID_NAME.search(name) or (distinct and pc.all(pc.match_substring_regex(texts, _ID_TEXT)).as_py()):
+        kind = "id"
+    return Column(name, kind, kind, numeric=False)
 
 
 def _count_decimals(texts: Any, numbers: NumberFormat) -> int | None:
@@ -83,17 +98,17 @@ def _count_decimals(texts: Any, numbers: NumberFormat) -> int | None:
 def _of_numbers(name: str, values: NDArray[np.float64], decimals: int | None) -> Column:
     present = values[np.isfinite(values)]
     if len(values) and not len(present):
-        return Column(name, "empty", decimals=decimals)
+        return Column(name, "empty", "empty", decimals=decimals)
     share = 1 - len(present) / max(1, len(values))
     if share > ALMOST_ALL and len(values) >= ROWS_TO_TELL:
-        return Column(name, f"{int(100 * share)}% empty", decimals=decimals)
+        return Column(name, "empty", f"{int(100 * share)}% empty", decimals=decimals)
     reason = _identifier(name, values, present) if decimals == 0 and len(present) else ""
     if reason:
-        return Column(name, reason, decimals=decimals)
+        return Column(name, "id", reason, decimals=decimals)
     if _is_time(name, values):
         # Its values are numbers, but they only grow: what is usual for them in one file is not in the next.
-        return Column(name, "time", decimals=decimals)
-    return Column(name, decimals=decimals, code=_missing_code(present))
+        return Column(name, "time", "time", decimals=decimals)
+    return Column(name, "number", "", decimals=decimals, code=_missing_code(present))
 
 
 def _identifier(name: str, values: NDArray[np.float64], present: NDArray[np.float64]) -> str:

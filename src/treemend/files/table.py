@@ -119,7 +119,7 @@ def choose_columns(
     asked = [position for position in matching(table.names, *(wanted or "*")) if position not in kept_out]
     if not asked:
         raise ColumnsError("No column is left to look at. Choose fewer columns to pass through.")
-    left = tuple(position for position in asked if wanted or not table.columns[position].reason)
+    left = tuple(position for position in asked if wanted or table.columns[position].kind == "number")
     passed = tuple(table.columns[position] for position in asked if position not in left)
     if not left:
         remedy = "Choose columns with --columns, or give --delimiter or --decimal if cells are cut or read wrongly."
