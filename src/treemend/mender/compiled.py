@@ -23,6 +23,7 @@ def inner_kernel(function: Function) -> Function:
 
     It is compiled again for each literal of Python that another kernel passes: pass integers of NumPy, or variables.
     It is optimised again with each kernel that calls it, by whatever way: many short loops cost much time.
+    A kernel that calls others counts a reference each time it reads a field of a tuple: it reads fields before loops.
     """
     return cast(Function, _compiled(no_cpython_wrapper=True)(function))
 
@@ -33,6 +34,14 @@ def inlined_kernel(function: Function) -> Function:
     What it calls is not optimised once more for it alone. With inlined functions inside, that costs more than it saves.
     """
     return cast(Function, numba.njit(inline="always", **_OPTIONS)(function))
+
+
+def merged_kernel(function: Function) -> Function:
+    """Compile ``function`` like an `inner_kernel`, as a part of each kernel that calls it.
+
+    A kernel that calls no other counts no references: for what is called so often that this costs more than the work.
+    """
+    return cast(Function, _compiled(no_cpython_wrapper=True, forceinline=True)(function))
 
 
 # No rewrites: there are no expressions of whole arrays in kernels, and to look for them takes time.

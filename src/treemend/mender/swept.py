@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from treemend.arrays import Booleans, Floats, Integers
-from treemend.mender.compiled import inner_kernel
+from treemend.mender.compiled import inner_kernel, merged_kernel
 
 FORM, LOG_DET = 0, 1
 
@@ -32,7 +32,7 @@ class Space(NamedTuple):
     """Memory that the moves of a row share."""
 
     order: Integers  # d
-    upper: Floats  # d x d
+    work: Floats  # d + 1 x d
     forms: Floats  # 2 x d
     gains: Floats  # d
     line: Floats  # d
@@ -48,7 +48,7 @@ class Law(NamedTuple):
 @inner_kernel
 def new_space(d: int) -> Space:
     """Return memory for rows of d cells."""
-    return Space(np.empty(d, np.int64), np.empty((d, d)), np.empty((2, d)), np.empty(d), np.empty(d))
+    return Space(np.empty(d, np.int64), np.empty((d + 1, d)), np.empty((2, d)), np.empty(d), np.empty(d))
 
 
 @inner_kernel
@@ -121,35 +121,36 @@ def toggle_gains(state: State, law: Law, n: int, gains: Floats) -> None:
         gains[j] = student(at, m, q - state.r[j] * state.r[j] / w, law.tail) - before
 
 
-@inner_kernel
+@merged_kernel
 def prefix_forms(
-    matrix: Floats, sign: float, vector: Floats, order: Integers, m: int, upper: Floats, out: Floats
+    matrix: Floats, sign: float, vector: Floats, order: Integers, m: int, work: Floats, out: Floats
 ) -> None:
     """Fill ``out`` (2, m): forms of ``sign * matrix`` and halves of log determinants, of all prefixes of ``order``.
 
     The form is that of ``vector`` in the inverse of the prefix's block; only the lower triangle of ``matrix`` is read.
     """
-    values = out[0]
-    half = 0.0
-    # One column of the factor after the other; the last pass solves for the vector.
-    for i in range(m + 1):
-        a = order[min(i, m - 1)]
-        for j in range(i):
-            b = order[j]
-            values[j] = sign * matrix[max(a, b), min(a, b)] if i < m else vector[b]
-        total = -sign * matrix[a, a] if i < m else 0.0
-        for k in range(i):
-            y = values[k] / upper[k, k]
-            for j in range(k + 1, i):
-                values[j] -= y * upper[k, j]
-            total += y * y
-            values[k] = total
-            upper[k, min(i, m - 1)] = y
-        if i < m:
-            left = max(-total, 1e-14)
-            upper[i, i] = math.sqrt(left)
-            half += 0.5 * math.log(left)
-            out[1, i] = half
+    # The first cell comes last, so that all loops begin with 0: others do not become vector instructions.
+    values, total, half = work[len(work) - 1], 0.0, 0.0
+    for i in range(m):
+        a = order[m - 1 - i]
+        values[i] = vector[a]
+        for j in range(i + 1):
+            b = order[m - 1 - j]
+            work[i, j] = sign * matrix[max(a, b), min(a, b)]
+    # Gaussian elimination, one cell after the other.
+    for n in range(m):
+        i = m - 1 - n
+        pivot = max(work[i, i], 1e-14)
+        force = values[i] / pivot
+        total += values[i] * force
+        half += 0.5 * math.log(pivot)
+        out[0, n], out[1, n] = total, half
+        for a in range(i):
+            values[a] -= work[i, a] * force
+        for a in range(i):
+            part = work[i, a] / pivot
+            for b in range(a + 1):
+                work[a, b] -= part * work[i, b]
 
 
 @inner_kernel
@@ -159,7 +160,7 @@ def prefix_gains(state: State, law: Law, n: int, m: int, space: Space) -> None:
     All of these cells are kept, or all of them are out.
     """
     sign = -1 if state.out[space.order[0]] else 1
-    prefix_forms(state.W, float(sign), state.r, space.order, m, space.upper, space.forms)
+    prefix_forms(state.W, float(sign), state.r, space.order, m, space.work, space.forms)
     before = kept_density(state, law, n)
     for a in range(m):
         kept = n - sign * (a + 1)
