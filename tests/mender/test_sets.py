@@ -51,7 +51,7 @@ def test_sweeps_gains_and_prefixes_are_densities_of_subsets(seed, toggles):
     _, law = mixture_arrays(prepare_scan(density, Layout(np.arange(d))))
     state, space = state_of(density, row), new_space(d)
     for j in toggles:
-        sweep(state, j, space.line)
+        sweep(state, j, space.lines)
     kept = ~state.out
     now = density_of(density, row, kept)
     assert kept_density(state, law, int(kept.sum())) == pytest.approx(now, abs=1e-6)

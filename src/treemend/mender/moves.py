@@ -8,7 +8,7 @@ import numpy as np
 from treemend.arrays import Booleans, Floats, Integers, Labels
 from treemend.mender.compiled import inner_kernel
 from treemend.mender.evidence import FOREIGN, KEPT, NOISE, SHIFT, SINGLE
-from treemend.mender.swept import Law, Space, State, prefix_forms, prefix_gains, student, sweep, toggle_gains
+from treemend.mender.swept import Law, Space, State, prefix_forms, prefix_gains, student, sweep, sweep_to, toggle_gains
 
 BORDER_MOVES = 12
 # Largest share of a row that a set may cover in the search.
@@ -92,7 +92,7 @@ def toggle_cells(law: Law, rules: Rules, state: State, u: Floats, labels: Labels
         change = -1 if labels[at] == NOISE else 1
         n, n_out, runs = n + change, n_out + change, best_runs
         labels[at] = KEPT if labels[at] == NOISE else NOISE
-        sweep(state, at, space.line)
+        sweep(state, at, space.lines)
 
 
 @inner_kernel
@@ -154,8 +154,8 @@ def move_run(law: Law, rules: Rules, state: State, u: Floats, labels: Labels, ne
         return False
     for _ in range(best_m):
         labels[best_at] = KEPT if labels[best_at] == NOISE else NOISE
-        sweep(state, best_at, space.line)
         best_at += best_side
+    sweep_to(state, labels, space.lines)
     return True
 
 
@@ -207,7 +207,7 @@ def move_foreign_borders(
             outer = a if best_m > 0 else -1 - a
             at = hi + outer if best_side == 1 else lo - 1 - outer
             labels[at] = FOREIGN if best_m > 0 else KEPT
-            sweep(state, at, space.line)
+        sweep_to(state, labels, space.lines)
         if best_side == 1:
             hi += best_m
         else:

@@ -41,7 +41,7 @@ from treemend.mender.swept import (
     prefix_forms,
     prefix_gains,
     student,
-    sweep,
+    sweep_to,
 )
 
 # How far behind the first one, in nats, another component may be that is followed from the same kind of start. With
@@ -171,9 +171,7 @@ def _begin(
         for b in range(a + 1):
             state.W[a, b] = -mix.covariance[k, a, b] if empty else mix.precision[k, a, b]
     state.totals[FORM], state.totals[LOG_DET] = (0.0, 0.0) if empty else (q[k], mix.log_det[k])
-    for j in range(d):
-        if (labels[j] >= 0) != empty:
-            sweep(state, j, space.line)
+    sweep_to(state, labels, space.lines)
 
 
 @inner_kernel
