@@ -36,14 +36,6 @@ def inlined_kernel(function: Function) -> Function:
     return cast(Function, numba.njit(inline="always", **_OPTIONS)(function))
 
 
-def merged_kernel(function: Function) -> Function:
-    """Compile ``function`` like an `inner_kernel`, as a part of each kernel that calls it.
-
-    A kernel that calls no other counts no references: for what is called so often that this costs more than the work.
-    """
-    return cast(Function, _compiled(no_cpython_wrapper=True, forceinline=True)(function))
-
-
 # No rewrites: there are no expressions of whole arrays in kernels, and to look for them takes time.
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_rewrites": True}
 _compiled = partial(numba.njit, cache=True, no_cfunc_wrapper=True, **_OPTIONS)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from treemend.arrays import Booleans, Floats, Integers, Labels
-from treemend.mender.compiled import inner_kernel, merged_kernel
+from treemend.mender.compiled import inner_kernel
 
 FORM, LOG_DET = 0, 1
 # Cells that are swept in one pass over the matrix.
@@ -87,11 +87,12 @@ def kept_density(state: State, law: Law, n: int) -> float:
     return student(law.constants[n] + state.totals[LOG_DET], n, state.totals[FORM], law.tail)
 
 
-@merged_kernel
+@inner_kernel
 def _take_line(state: State, j: int, lines: Floats, n: int) -> None:
-    """Toggle cell j but for what that changes in W: ``p`` times the outer square of line n, where W[j, j] is ``-1/p``.
+    """Toggle cell j in all but W, which still has to lose the outer square of line n divided by its pivot p.
 
-    The lines before it are not in W yet. Behind its d numbers, a line has ``1/p``.
+    What the lines before it change is not in W yet, either; W[j, j] becomes ``-1/p``. Behind its d numbers, a line has
+    ``1/p``.
     """
     w, r, line, d = state.W, state.r, lines[n], len(state.r)
     for a in range(j):
@@ -163,7 +164,7 @@ def toggle_gains(state: State, law: Law, n: int, gains: Floats) -> None:
         gains[j] = student(at, m, q - state.r[j] * state.r[j] / w, law.tail) - before
 
 
-@merged_kernel
+@inner_kernel
 def prefix_forms(
     matrix: Floats, sign: float, vector: Floats, order: Integers, m: int, work: Floats, out: Floats
 ) -> None:
