@@ -33,7 +33,6 @@ class Rules(NamedTuple):
 
     joined: Booleans  # d
     earlier: Integers  # d: neighbours that continue a run, -1 where there is none
-    later: Integers  # d
     edges: Integers
     line: Integers  # d: place on a grid
     column: Integers  # d
@@ -63,7 +62,7 @@ def count_runs(labels: Labels, earlier: Integers, last: int) -> tuple[int, int]:
 def toggle_cells(law: Law, rules: Rules, state: State, u: Floats, labels: Labels, space: Space) -> None:
     """Toggle the best cell while that gains; a set does not become empty again."""
     d = len(u)
-    earlier, later, prior, gains = rules.earlier, rules.later, rules.prior, space.gains
+    earlier, prior, gains, beside = rules.earlier, rules.prior, space.gains, space.order
     n, runs = count_runs(labels, earlier, NOISE)
     n_out = count_runs(labels, earlier, SINGLE)[0]
     only_noise = n == n_out
@@ -71,18 +70,19 @@ def toggle_cells(law: Law, rules: Rules, state: State, u: Floats, labels: Labels
         toggle_gains(state, law, d - n_out, gains)
         best, at, best_runs = LEAST_GAIN, d, runs
         full = n_out + 1 > MOST_OUT * d
+        # How many of its two neighbours are noise: without one, a cell is a run; with both, it joins two.
+        beside[:] = 0
+        for j in range(d):
+            if earlier[j] >= 0:
+                beside[j] += labels[earlier[j]] == NOISE
+                beside[earlier[j]] += labels[j] == NOISE
         for j in range(d):
             if labels[j] > NOISE:
                 continue
             change = -1 if labels[j] == NOISE else 1
             if (only_noise and n == 1) if change < 0 else full:
                 continue
-            # A run more, unless a neighbour has one: of two neighbours, two runs are joined.
-            new_runs = runs + change
-            if earlier[j] >= 0 and labels[earlier[j]] == NOISE:
-                new_runs -= change
-            if later[j] >= 0 and labels[later[j]] == NOISE:
-                new_runs -= change
+            new_runs = runs + change * (1 - beside[j])
             value = gains[j] + change * u[j]
             value += prior[n + change, new_runs] - prior[n, runs]
             if value > best:
