@@ -27,9 +27,16 @@ def callable_kernel(inner):
 
 
 count_runs = callable_kernel(moves.count_runs)
-kept_density, new_space, prefix_gains, sweep, toggle_gains = (
+kept_density, new_space, prefix_gains, sweep, sweep_to, toggle_gains = (
     callable_kernel(inner)
-    for inner in (swept.kept_density, swept.new_space, swept.prefix_gains, swept.sweep, swept.toggle_gains)
+    for inner in (
+        swept.kept_density,
+        swept.new_space,
+        swept.prefix_gains,
+        swept.sweep,
+        swept.sweep_to,
+        swept.toggle_gains,
+    )
 )
 
 
@@ -51,7 +58,7 @@ def test_sweeps_gains_and_prefixes_are_densities_of_subsets(seed, toggles):
     _, law = mixture_arrays(prepare_scan(density, Layout(np.arange(d))))
     state, space = state_of(density, row), new_space(d)
     for j in toggles:
-        sweep(state, j, space.line)
+        sweep(state, j, space.lines)
     kept = ~state.out
     now = density_of(density, row, kept)
     assert kept_density(state, law, int(kept.sum())) == pytest.approx(now, abs=1e-6)
@@ -70,6 +77,23 @@ def test_sweeps_gains_and_prefixes_are_densities_of_subsets(seed, toggles):
             other = kept.copy()
             other[order[: m + 1]] = sign < 0
             assert space.gains[m] == pytest.approx(density_of(density, row, other) - now, abs=1e-6)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10**6), st.integers(1, 14))
+def test_cells_swept_together_are_swept_one_by_one(seed, d):
+    rng = np.random.default_rng(seed)
+    density, row, space = random_density(rng, d, 1), rng.normal(size=d), new_space(d)
+    together, one_by_one = state_of(density, row), state_of(density, row)
+    for _ in range(3):
+        labels = rng.integers(-1, 1, d).astype(np.int8)
+        sweep_to(together, labels, space.lines)
+        for j in np.flatnonzero((labels >= 0) != one_by_one.out):
+            sweep(one_by_one, j, space.lines)
+        np.testing.assert_array_equal(together.out, labels >= 0)
+        np.testing.assert_allclose(np.tril(together.W), np.tril(one_by_one.W), rtol=1e-7, atol=1e-9)
+        for found, expected in ((together.r, one_by_one.r), (together.totals, one_by_one.totals)):
+            np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-9)
 
 
 def naive_runs(labels):

@@ -13,7 +13,7 @@ from treemend.arrays import Floats, Integers, Labels
 from treemend.mender.compiled import inner_kernel
 from treemend.mender.evidence import KEPT, SINGLE
 from treemend.mender.moves import BORDER_MOVES, LEAST_GAIN, MOST_OUT, Rules, count_runs
-from treemend.mender.swept import Law, Space, State, prefix_gains, sweep
+from treemend.mender.swept import Law, Space, State, prefix_gains, sweep_to
 
 MOST_BOXES = 3
 
@@ -62,7 +62,7 @@ def _toggle(state: State, labels: Labels, m: int, space: Space) -> None:
     for a in range(m):
         j = space.order[a]
         labels[j] = KEPT if labels[j] == SINGLE else SINGLE
-        sweep(state, j, space.line)
+    sweep_to(state, labels, space.lines)
 
 
 @inner_kernel

@@ -23,6 +23,7 @@ def inner_kernel(function: Function) -> Function:
 
     It is compiled again for each literal of Python that another kernel passes: pass integers of NumPy, or variables.
     It is optimised again with each kernel that calls it, by whatever way: many short loops cost much time.
+    A kernel that calls others counts a reference each time it reads a field of a tuple: it reads fields before loops.
     """
     return cast(Function, _compiled(no_cpython_wrapper=True)(function))
 

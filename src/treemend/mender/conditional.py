@@ -60,48 +60,51 @@ def condition(
     m = d - n
     column = np.zeros(d)
     q = 0.0
+    rest, n_out = m if wanted else 0, min(m, n)
+    # What is left comes first, and what is eliminated last.
     if m <= n:
-        sign, half, n_out = -1.0, log_det, m
-        size = 2 * m if wanted else m
+        sign, half = -1.0, log_det
         for b in range(n):
             away = row[places[b]] - centre[places[b]]
             for a in range(d):
                 column[a] += away * precision[places[b], a]
         for b in range(n):
             q += (row[places[b]] - centre[places[b]]) * column[places[b]]
-        for a in range(m):
-            expected[a] = column[places[n + a]]
-            for b in range(a + 1):
-                matrix[a, b] = precision[places[n + a], places[n + b]]
-        for a in range(m, size):
-            expected[a] = 0.0
-            for b in range(a + 1):
-                matrix[a, b] = 1.0 if b == a - m else 0.0
+        for i in range(rest + m):
+            cell = places[n + i - rest] if i >= rest else -1
+            expected[i] = column[cell] if i >= rest else 0.0
+            for b in range(min(rest, i + 1)):
+                matrix[i, b] = 1.0 if i - rest == b else 0.0
+            for b in range(rest, i + 1):
+                matrix[i, b] = precision[cell, places[n + b - rest]]
     else:
-        sign, half, n_out = 1.0, 0.0, n
-        size = d if wanted else n
-        for a in range(size):
-            expected[a] = row[places[a]] - centre[places[a]] if a < n else 0.0
-            for b in range(a + 1):
-                matrix[a, b] = covariance[places[a], places[b]]
-    for a in range(n_out):
-        pivot = max(matrix[a, a], 1e-300)
+        sign, half = 1.0, 0.0
+        for i in range(rest + n):
+            cell = places[n + i if i < rest else i - rest]
+            expected[i] = row[cell] - centre[cell] if i >= rest else 0.0
+            for b in range(i + 1):
+                matrix[i, b] = covariance[cell, places[n + b if b < rest else b - rest]]
+    # From the last on: loops that begin with 0 become vector instructions.
+    for i in range(rest + n_out - 1, rest - 1, -1):
+        pivot = max(matrix[i, i], 1e-300)
+        force = expected[i] / pivot
         half -= 0.5 * math.log(pivot)
-        q += sign * expected[a] * expected[a] / pivot
-        for b in range(a + 1, size):
-            column[b] = matrix[b, a]
-        for b in range(a + 1, size):
-            if column[b] == 0.0:
+        q += sign * expected[i] * force
+        for b in range(i):
+            expected[b] -= matrix[i, b] * force
+        for b in range(i):
+            part = matrix[i, b] / pivot
+            if part == 0.0:
                 continue
-            f = column[b] / pivot
-            expected[b] -= f * expected[a]
-            for c in range(a + 1, b if wanted == COVARIANCE else min(b, n_out)):
-                matrix[b, c] -= f * column[c]
-            matrix[b, b] -= f * column[b]
-    for a in range(size - n_out):
-        expected[a] = -sign * expected[n_out + a]
+            if b < rest and wanted == VARIANCES:
+                matrix[b, b] -= part * matrix[i, b]
+                continue
+            for c in range(b + 1):
+                matrix[b, c] -= part * matrix[i, c]
+    for a in range(rest):
+        expected[a] *= -sign
         for b in range(a + 1):
-            matrix[a, b] = sign * matrix[n_out + a, n_out + b]
+            matrix[a, b] *= sign
     return max(q, 0.0), half
 
 

@@ -207,7 +207,7 @@ def set_rules(scan: Scan, price: float, extra: Floats, rounds: int, steps: int, 
     prior = run_prior(d, misfit)
     reach, followed = math.ceil(d / BLOCKS) + 1, FOLLOWED if d <= NARROW else 1
     # Along lines only: with patches as runs of a grid, clean pixels between scattered bad ones are called noise.
-    lie = cells.joined, cells.earlier[:1], cells.later[:1], cells.edges, cells.line, cells.column
+    lie = cells.joined, cells.earlier[0], cells.edges, cells.line, cells.column
     sides = cells.height * (cells.height + 1) / 2 * cells.width * (cells.width + 1) / 2
     box = misfit + math.log(sides) if cells.height > 1 else 0.0
     return Rules(*lie, prior, extra, typical, box, most_cells(d), reach, rounds, steps, followed)

@@ -218,7 +218,7 @@ def _fill_row_forms(
     """Fill what `_row_forms` returns."""
     d = len(row)
     away, r = np.empty(d), np.empty(d)
-    upper, given_rest, alone = np.empty((d, d)), np.empty((2, d)), np.empty((2, d))
+    work, given_rest, alone = np.empty((d + 1, d)), np.empty((2, d)), np.empty((2, d))
     for k in range(len(log_weight)):
         for j in range(d):
             away[j] = row[j] - centre[k, j]
@@ -231,8 +231,8 @@ def _fill_row_forms(
             force[k, j] = r[j]
         for c in range(len(window_start) - 1):
             chain = order[chain_start[c] : chain_start[c + 1]]
-            prefix_forms(precision[k], 1.0, r, chain, len(chain), upper, given_rest)
-            prefix_forms(covariance[k], 1.0, away, chain, len(chain), upper, alone)
+            prefix_forms(precision[k], 1.0, r, chain, len(chain), work, given_rest)
+            prefix_forms(covariance[k], 1.0, away, chain, len(chain), work, alone)
             information, total, at = 0.0, 0.0, 0
             for v in range(window_start[c], window_start[c + 1]):
                 m = size[v]

@@ -8,7 +8,7 @@ import numpy as np
 from treemend.arrays import Booleans, Floats, Integers, Labels
 from treemend.mender.compiled import inner_kernel
 from treemend.mender.evidence import FOREIGN, KEPT, NOISE, SHIFT, SINGLE
-from treemend.mender.swept import Law, Space, State, prefix_forms, prefix_gains, student, sweep, toggle_gains
+from treemend.mender.swept import Law, Space, State, prefix_forms, prefix_gains, student, sweep, sweep_to, toggle_gains
 
 BORDER_MOVES = 12
 # Largest share of a row that a set may cover in the search.
@@ -32,8 +32,7 @@ class Rules(NamedTuple):
     """How cells lie, what sets cost, and how long the search goes on."""
 
     joined: Booleans  # d
-    earlier: Integers  # directions x d: neighbours that continue a run, -1 where there is none
-    later: Integers  # directions x d
+    earlier: Integers  # d: neighbours that continue a run, -1 where there is none
     edges: Integers
     line: Integers  # d: place on a grid
     column: Integers  # d
@@ -54,62 +53,38 @@ def count_runs(labels: Labels, earlier: Integers, last: int) -> tuple[int, int]:
     n, runs = 0, 0
     for j in range(len(labels)):
         if 0 <= labels[j] <= last:
-            begins = 1
-            for direction in range(len(earlier)):
-                other = earlier[direction, j]
-                if other >= 0 and 0 <= labels[other] <= last:
-                    begins = 0
-            n, runs = n + 1, runs + begins
+            n += 1
+            runs += earlier[j] < 0 or not 0 <= labels[earlier[j]] <= last
     return n, runs
-
-
-@inner_kernel
-def _runs_by_cell(labels: Labels, rules: Rules, j: int) -> int:
-    """Return how many runs of noise there are more with cell j than without it."""
-    more = 0
-    for side in range(-1, len(rules.later)):
-        at = rules.later[side, j] if side >= 0 else j
-        if side >= 0 and (at < 0 or labels[at] != NOISE):
-            continue
-        begins = -1 if side >= 0 else 1
-        for direction in range(len(rules.earlier)):
-            other = rules.earlier[direction, at]
-            if other >= 0 and other != j and labels[other] == NOISE:
-                begins = 0
-        more += begins
-    return more
-
-
-@inner_kernel
-def _noise_beside(labels: Labels, joined: Booleans, lo: int, hi: int) -> int:
-    """Return how many of the two runs beside the cells lo to hi are of noise."""
-    beside = 0
-    if lo > 0 and joined[lo] and labels[lo - 1] == NOISE:
-        beside += 1
-    if hi < len(labels) and joined[hi] and labels[hi] == NOISE:
-        beside += 1
-    return beside
 
 
 @inner_kernel
 def toggle_cells(law: Law, rules: Rules, state: State, u: Floats, labels: Labels, space: Space) -> None:
     """Toggle the best cell while that gains; a set does not become empty again."""
     d = len(u)
-    n, runs = count_runs(labels, rules.earlier, NOISE)
-    n_out = count_runs(labels, rules.earlier, SINGLE)[0]
+    earlier, prior, gains, beside = rules.earlier, rules.prior, space.gains, space.order
+    n, runs = count_runs(labels, earlier, NOISE)
+    n_out = count_runs(labels, earlier, SINGLE)[0]
     only_noise = n == n_out
     for _ in range(rules.steps):
-        toggle_gains(state, law, d - n_out, space.gains)
+        toggle_gains(state, law, d - n_out, gains)
         best, at, best_runs = LEAST_GAIN, d, runs
+        full = n_out + 1 > MOST_OUT * d
+        # How many of its two neighbours are noise: without one, a cell is a run; with both, it joins two.
+        beside[:] = 0
+        for j in range(d):
+            if earlier[j] >= 0:
+                beside[j] += labels[earlier[j]] == NOISE
+                beside[earlier[j]] += labels[j] == NOISE
         for j in range(d):
             if labels[j] > NOISE:
                 continue
             change = -1 if labels[j] == NOISE else 1
-            if (change < 0 and only_noise and n == 1) or (change > 0 and n_out + 1 > MOST_OUT * d):
+            if (only_noise and n == 1) if change < 0 else full:
                 continue
-            new_runs = runs + change * _runs_by_cell(labels, rules, j)
-            value = space.gains[j] + change * u[j]
-            value += rules.prior[n + change, new_runs] - rules.prior[n, runs]
+            new_runs = runs + change * (1 - beside[j])
+            value = gains[j] + change * u[j]
+            value += prior[n + change, new_runs] - prior[n, runs]
             if value > best:
                 best, at, best_runs = value, j, new_runs
         if at == d:
@@ -117,20 +92,18 @@ def toggle_cells(law: Law, rules: Rules, state: State, u: Floats, labels: Labels
         change = -1 if labels[at] == NOISE else 1
         n, n_out, runs = n + change, n_out + change, best_runs
         labels[at] = KEPT if labels[at] == NOISE else NOISE
-        sweep(state, at, space.line)
+        sweep(state, at, space.lines)
 
 
 @inner_kernel
-def _cells_along(rules: Rules, labels: Labels, at: int, side: int, most: int, order: Integers) -> int:
+def _cells_along(joined: Booleans, labels: Labels, at: int, side: int, most: int, order: Integers) -> int:
     """Fill ``order`` with at most so many cells from ``at`` on in a direction, all like the first; return how many."""
-    m = 0
-    label = labels[at]
-    while 0 <= at < len(labels) and m < most and labels[at] == label:
-        if m > 0 and not rules.joined[at if side == 1 else at + 1]:
-            break
+    m, label, go_on = 0, labels[at], most > 0
+    while go_on:
         order[m] = at
         m += 1
         at += side
+        go_on = 0 <= at < len(labels) and m < most and labels[at] == label and joined[max(at, at - side)]
     return m
 
 
@@ -142,9 +115,10 @@ def move_run(law: Law, rules: Rules, state: State, u: Floats, labels: Labels, ne
     coarse windows; it grows to its full length by moves of its borders.
     """
     d = len(u)
+    joined, edges, prior, order, gains = rules.joined, rules.edges, rules.prior, space.order, space.gains
     n, runs = count_runs(labels, rules.earlier, NOISE)
     n_out = count_runs(labels, rules.earlier, SINGLE)[0]
-    longest = 2 * rules.reach
+    reach, longest = rules.reach, 2 * rules.reach
     best, best_at, best_side, best_m = LEAST_GAIN, d, 0, 0
     for side in (1, -1):
         edge = 0
@@ -152,35 +126,36 @@ def move_run(law: Law, rules: Rules, state: State, u: Floats, labels: Labels, ne
             if labels[at] > NOISE:
                 continue
             before = at - side
-            at_border = 0 <= before < d and rules.joined[max(at, before)] and labels[before] != labels[at]
+            at_border = 0 <= before < d and joined[max(at, before)] and labels[before] != labels[at]
             at_border = at_border and labels[before] <= NOISE
-            while edge < len(rules.edges) - 1 and rules.edges[edge] < at + (side == -1):
+            while edge < len(edges) - 1 and edges[edge] < at + (side == -1):
                 edge += 1
-            at_edge = new_runs_too and rules.edges[edge] == at + (side == -1)
+            at_edge = new_runs_too and edges[edge] == at + (side == -1)
             back = labels[at] == NOISE
             if not at_border and not at_edge:
                 continue
-            m = _cells_along(rules, labels, at, side, longest if at_edge else rules.reach, space.order)
+            m = _cells_along(joined, labels, at, side, longest if at_edge else reach, order)
             sign = -1 if back else 1
             prefix_gains(state, law, d - n_out, m, space)
+            beside_first = 0 <= before < d and joined[max(at, before)] and labels[before] == NOISE
             slopes = 0.0
             for a in range(m):
-                slopes += sign * u[space.order[a]]
+                slopes += sign * u[order[a]]
                 new_n = n + sign * (a + 1)
                 if (new_n < 1 and n == n_out) or (not back and n_out + a + 1 > MOST_OUT * d):
                     break
-                last = space.order[a]
-                beside = _noise_beside(labels, rules.joined, min(at, last), max(at, last) + 1)
-                new_runs = runs + sign * (1 - beside)
-                value = space.gains[a] + slopes + rules.prior[new_n, new_runs] - rules.prior[n, runs]
+                beyond = order[a] + side
+                beside_last = 0 <= beyond < d and joined[max(beyond, beyond - side)] and labels[beyond] == NOISE
+                new_runs = runs + sign * (1 - beside_first - beside_last)
+                value = gains[a] + slopes + prior[new_n, new_runs] - prior[n, runs]
                 if value > best:
                     best, best_at, best_side, best_m = value, at, side, a + 1
     if best_at == d:
         return False
     for _ in range(best_m):
         labels[best_at] = KEPT if labels[best_at] == NOISE else NOISE
-        sweep(state, best_at, space.line)
         best_at += best_side
+    sweep_to(state, labels, space.lines)
     return True
 
 
@@ -206,14 +181,14 @@ def move_foreign_borders(
         best, best_side, best_m = LEAST_GAIN, 0, 0
         for side in (1, -1):
             beyond = hi if side == 1 else lo - 1
-            grown = 0
+            grown, most = 0, min(rules.reach, rules.widest - hi + lo)
             if 0 <= beyond < d and rules.joined[max(beyond, beyond - side)] and labels[beyond] == KEPT:
-                grown = _cells_along(rules, labels, beyond, side, min(rules.reach, rules.widest - hi + lo), space.order)
+                grown = _cells_along(rules.joined, labels, beyond, side, most, space.order)
             # The run by itself, and all it could become at this border: prefixes from the other border.
             m = hi - lo + grown
             for a in range(m):
                 space.order[a] = lo + a if side == 1 else hi - 1 - a
-            prefix_forms(covariance, 1.0, away, space.order, m, space.upper, space.forms)
+            prefix_forms(covariance, 1.0, away, space.order, m, space.work, space.forms)
             for a in range(m):
                 alone[a] = student(law.constants[a + 1] - space.forms[1, a], a + 1, space.forms[0, a], law.tail)
             for sign in (1, -1):
@@ -232,7 +207,7 @@ def move_foreign_borders(
             outer = a if best_m > 0 else -1 - a
             at = hi + outer if best_side == 1 else lo - 1 - outer
             labels[at] = FOREIGN if best_m > 0 else KEPT
-            sweep(state, at, space.line)
+        sweep_to(state, labels, space.lines)
         if best_side == 1:
             hi += best_m
         else:

@@ -41,7 +41,7 @@ from treemend.mender.swept import (
     prefix_forms,
     prefix_gains,
     student,
-    sweep,
+    sweep_to,
 )
 
 # How far behind the first one, in nats, another component may be that is followed from the same kind of start. With
@@ -106,7 +106,7 @@ def kept_terms(
     for k in range(len(terms)):
         form, half = 0.0, 0.0
         if m > 0:
-            prefix_forms(mix.precision[k], 1.0, r[k], space.order, m, space.upper, space.forms)
+            prefix_forms(mix.precision[k], 1.0, r[k], space.order, m, space.work, space.forms)
             form, half = space.forms[0, m - 1], space.forms[1, m - 1]
         forms[k] = max(q[k] - form, 0.0)
         terms[k] = student(mix.log_weight[k] + law.constants[d - m] + mix.log_det[k] - half, d - m, forms[k], law.tail)
@@ -116,7 +116,7 @@ def kept_terms(
 def _alone_terms(mix: Mixture, law: Law, away: Floats, m: int, space: Space, terms: Floats) -> None:
     """Fill each component's log density of the cells ``space.order[:m]`` by themselves."""
     for k in range(len(terms)):
-        prefix_forms(mix.covariance[k], 1.0, away[k], space.order, m, space.upper, space.forms)
+        prefix_forms(mix.covariance[k], 1.0, away[k], space.order, m, space.work, space.forms)
         level = mix.log_weight[k] + law.constants[m] - space.forms[1, m - 1]
         terms[k] = student(level, m, space.forms[0, m - 1], law.tail)
 
@@ -171,9 +171,7 @@ def _begin(
         for b in range(a + 1):
             state.W[a, b] = -mix.covariance[k, a, b] if empty else mix.precision[k, a, b]
     state.totals[FORM], state.totals[LOG_DET] = (0.0, 0.0) if empty else (q[k], mix.log_det[k])
-    for j in range(d):
-        if (labels[j] >= 0) != empty:
-            sweep(state, j, space.line)
+    sweep_to(state, labels, space.lines)
 
 
 @inner_kernel

@@ -13,10 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treemend.arrays import Booleans, Floats, Integers
+from treemend.arrays import Booleans, Floats, Integers, Labels
 from treemend.mender.compiled import inner_kernel
 
 FORM, LOG_DET = 0, 1
+# Cells that are swept in one pass over the matrix.
+LINES = 4
 
 
 class State(NamedTuple):
@@ -32,10 +34,10 @@ class Space(NamedTuple):
     """Memory that the moves of a row share."""
 
     order: Integers  # d
-    upper: Floats  # d x d
+    work: Floats  # d + 1 x d
     forms: Floats  # 2 x d
     gains: Floats  # d
-    line: Floats  # d
+    lines: Floats  # LINES x d + 1
 
 
 class Law(NamedTuple):
@@ -48,7 +50,7 @@ class Law(NamedTuple):
 @inner_kernel
 def new_space(d: int) -> Space:
     """Return memory for rows of d cells."""
-    return Space(np.empty(d, np.int64), np.empty((d, d)), np.empty((2, d)), np.empty(d), np.empty(d))
+    return Space(np.empty(d, np.int64), np.empty((d + 1, d)), np.empty((2, d)), np.empty(d), np.empty((LINES, d + 1)))
 
 
 @inner_kernel
@@ -86,27 +88,68 @@ def kept_density(state: State, law: Law, n: int) -> float:
 
 
 @inner_kernel
-def sweep(state: State, j: int, line: Floats) -> None:
-    """Take cell j out, or put it back if it is out."""
-    sign = -1.0 if state.out[j] else 1.0
-    w, r = state.W, state.r
-    d = len(r)
-    for a in range(d):
-        line[a] = w[j, a] if a < j else w[a, j]
-    pivot = line[j]
+def _take_line(state: State, j: int, lines: Floats, n: int) -> None:
+    """Toggle cell j in all but W, which still has to lose the outer square of line n divided by its pivot p.
+
+    What the lines before it change is not in W yet, either; W[j, j] becomes ``-1/p``. Behind its d numbers, a line has
+    ``1/p``.
+    """
+    w, r, line, d = state.W, state.r, lines[n], len(state.r)
+    for a in range(j):
+        line[a] = w[j, a]
+    for a in range(j, d):
+        line[a] = w[a, j]
+    for other in range(n):
+        part = lines[other, j] * lines[other, d]
+        for a in range(d):
+            line[a] -= part * lines[other, a]
+    pivot, sign = line[j], -1.0 if state.out[j] else 1.0
     force = r[j] / pivot
     state.totals[FORM] -= r[j] * force
     state.totals[LOG_DET] -= 0.5 * math.log(abs(pivot))
     for a in range(d):
         r[a] -= line[a] * force
-    for a in range(d):
-        part = line[a] / pivot
-        for b in range(a + 1 if a != j else 0):
-            w[a, b] -= part * line[b]
-        w[max(a, j), min(a, j)] = sign * part
-    w[j, j] = -1.0 / pivot
-    r[j] = sign * force
+    r[j], line[j], line[d] = sign * force, pivot - sign, 1.0 / pivot
     state.out[j] = not state.out[j]
+
+
+@inner_kernel
+def sweep(state: State, j: int, lines: Floats) -> None:
+    """Take cell j out, or put it back if it is out."""
+    w, line, d = state.W, lines[0], len(state.r)
+    _take_line(state, j, lines, 0)
+    for a in range(d):
+        part = line[a] * line[d]
+        for b in range(a + 1):
+            w[a, b] -= part * line[b]
+    w[j, j] = -line[d]
+
+
+@inner_kernel
+def sweep_to(state: State, labels: Labels, lines: Floats) -> None:
+    """Take cells out, and put others back, until those with a label are out: `LINES` of them in one pass over W."""
+    w, out, d = state.W, state.out, len(labels)
+    cells = np.empty(LINES, np.int64)
+    first, second, third, fourth = lines[0], lines[1], lines[2], lines[3]
+    n = 0
+    for j in range(d):
+        if (labels[j] >= 0) != out[j]:
+            cells[n] = j
+            _take_line(state, j, lines, n)
+            n += 1
+        if n < LINES and (j < d - 1 or n == 0):
+            continue
+        lines[n:] = 0.0
+        for a in range(d):
+            p, q, s, t = first[a] * first[d], second[a] * second[d], third[a] * third[d], fourth[a] * fourth[d]
+            for b in range(a + 1):
+                w[a, b] -= p * first[b] + q * second[b] + s * third[b] + t * fourth[b]
+        for i in range(n):
+            value = -lines[i, d]
+            for later in range(i + 1, n):
+                value -= lines[later, cells[i]] ** 2 * lines[later, d]
+            w[cells[i], cells[i]] = value
+        n = 0
 
 
 @inner_kernel
@@ -123,33 +166,34 @@ def toggle_gains(state: State, law: Law, n: int, gains: Floats) -> None:
 
 @inner_kernel
 def prefix_forms(
-    matrix: Floats, sign: float, vector: Floats, order: Integers, m: int, upper: Floats, out: Floats
+    matrix: Floats, sign: float, vector: Floats, order: Integers, m: int, work: Floats, out: Floats
 ) -> None:
     """Fill ``out`` (2, m): forms of ``sign * matrix`` and halves of log determinants, of all prefixes of ``order``.
 
     The form is that of ``vector`` in the inverse of the prefix's block; only the lower triangle of ``matrix`` is read.
     """
-    values = out[0]
-    half = 0.0
-    # One column of the factor after the other; the last pass solves for the vector.
-    for i in range(m + 1):
-        a = order[min(i, m - 1)]
-        for j in range(i):
-            b = order[j]
-            values[j] = sign * matrix[max(a, b), min(a, b)] if i < m else vector[b]
-        total = -sign * matrix[a, a] if i < m else 0.0
-        for k in range(i):
-            y = values[k] / upper[k, k]
-            for j in range(k + 1, i):
-                values[j] -= y * upper[k, j]
-            total += y * y
-            values[k] = total
-            upper[k, min(i, m - 1)] = y
-        if i < m:
-            left = max(-total, 1e-14)
-            upper[i, i] = math.sqrt(left)
-            half += 0.5 * math.log(left)
-            out[1, i] = half
+    # The first cell comes last, so that all loops begin with 0: others do not become vector instructions.
+    values, total, half = work[len(work) - 1], 0.0, 0.0
+    for i in range(m):
+        a = order[m - 1 - i]
+        values[i] = vector[a]
+        for j in range(i + 1):
+            b = order[m - 1 - j]
+            work[i, j] = sign * matrix[max(a, b), min(a, b)]
+    # Gaussian elimination, one cell after the other.
+    for n in range(m):
+        i = m - 1 - n
+        pivot = max(work[i, i], 1e-14)
+        force = values[i] / pivot
+        total += values[i] * force
+        half += 0.5 * math.log(pivot)
+        out[0, n], out[1, n] = total, half
+        for a in range(i):
+            values[a] -= work[i, a] * force
+        for a in range(i):
+            part = work[i, a] / pivot
+            for b in range(a + 1):
+                work[a, b] -= part * work[i, b]
 
 
 @inner_kernel
@@ -159,7 +203,7 @@ def prefix_gains(state: State, law: Law, n: int, m: int, space: Space) -> None:
     All of these cells are kept, or all of them are out.
     """
     sign = -1 if state.out[space.order[0]] else 1
-    prefix_forms(state.W, float(sign), state.r, space.order, m, space.upper, space.forms)
+    prefix_forms(state.W, float(sign), state.r, space.order, m, space.work, space.forms)
     before = kept_density(state, law, n)
     for a in range(m):
         kept = n - sign * (a + 1)

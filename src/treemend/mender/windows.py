@@ -35,7 +35,6 @@ class Cells:
 
     joined: Booleans  # (d,), whether a cell continues the run of the cell before it
     earlier: Integers  # (3, d), the neighbours of each cell before it, -1 where there is none
-    later: Integers  # (3, d), and after it
     line: Integers  # (d,), the place of each cell on the grid
     column: Integers
     height: int
@@ -84,7 +83,7 @@ def lay_cells(layout: Layout, observed: Booleans | None = None) -> Cells:
         number[place] = np.arange(n)
         steps = ((column, channels), (line, width * channels), (place % channels, 1))
         earlier = np.array([number[np.where(at > 0, place - step, -1)] for at, step in steps])
-        return Cells(joined, earlier, _reverse(earlier), line, column, height, width, np.array([0, n]))
+        return Cells(joined, earlier, line, column, height, width, np.array([0, n]))
     edges = np.round(np.linspace(0, n, min(BLOCKS, n) + 1)).astype(np.int64)
     if layout.groups is not None:
         group = layout.groups[place]
@@ -92,16 +91,7 @@ def lay_cells(layout: Layout, observed: Booleans | None = None) -> Cells:
         edges = np.concatenate([edges, np.flatnonzero(~joined)])
     earlier = np.full((3, n), -1)
     earlier[0] = np.where(joined, np.arange(n) - 1, -1)
-    return Cells(joined, earlier, _reverse(earlier), np.zeros(n, np.int64), np.arange(n), 1, n, np.unique(edges))
-
-
-def _reverse(earlier: Integers) -> Integers:
-    """Return the later neighbour of each cell in each direction."""
-    later = np.full(earlier.shape, -1)
-    for found, neighbours in zip(later, earlier, strict=True):
-        there = np.flatnonzero(neighbours >= 0)
-        found[neighbours[there]] = there
-    return later
+    return Cells(joined, earlier, np.zeros(n, np.int64), np.arange(n), 1, n, np.unique(edges))
 
 
 def lay_windows(cells: Cells) -> Windows:
