@@ -15,7 +15,7 @@ from treemend.mender.evidence import NOISE, SHIFTED, SINGLE, STUCK, prepare_scan
 from treemend.mender.layout import Layout
 from treemend.mender.learning import learn_detector
 from treemend.mender.sets import MOVE_PRICE
-from treemend.mender.windows import run_prior
+from treemend.mender.windows import CALM, LEAVE, START, STAY, run_prior
 
 
 def callable_kernel(inner):
@@ -82,7 +82,7 @@ def test_the_prior_counts_sets_as_a_markov_chain_does():
     d = 7
     prior = run_prior(d)
     draws = np.random.default_rng(0)
-    begin, leave = draws.beta(0.5, 5.0, 400_000), draws.beta(1.0, 0.5, 400_000)
+    begin, leave = draws.beta(START, CALM, 400_000), draws.beta(LEAVE, STAY, 400_000)
     for labels in ([1, 0, 0, 1, 1, 0, 0], [0, 1, 0, 0, 0, 0, 0]):
         chance, before = np.ones(len(begin)), 0
         for now in [*labels, 0]:
