@@ -6,7 +6,8 @@ the best foreign window, the best shifted one, and the run of equal values. From
 odds grow. The set with the largest log odds J under the whole density is kept: ``J = log p(kept) - log p(row) + sum of
 log slopes over noise cells + log p(foreign run alone) [+ gain of the shift] + prior(n, R)``.
 
-On a grid, the set may also consist of rectangles and single cells; a rectangle costs the log of how many there are.
+On a grid, the set may also consist of rectangles and single cells; a rectangle costs the log of how many there are. No
+search begins from all cells outside a square: overwritten patches hardly leave one, and sets get too large.
 """
 
 import math
@@ -331,7 +332,7 @@ def find_rows(
             by_component = not FOREIGN <= kind <= STUCK
             if not starts.tried[kind if kind < CORE else NOISE] or (by_component and explained):
                 continue
-            if kind == BOX and rules.box == 0.0:
+            if kind == (CORE if rules.box > 0.0 else BOX):
                 continue
             followed, donor = 1, 0
             if by_component:
