@@ -5,15 +5,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.mender.densities import weigh_rows
+from tests.mender.densities import log_density, weigh_rows
 from tests.mender.naive_sets import density_of, log_odds, random_density
 
 from treemend.mender import moves, swept
+from treemend.mender.density import make_density
 from treemend.mender.detector import CELL_PRICE, find_sets, mixture_arrays, search_rows, set_rules
 from treemend.mender.evidence import NOISE, SHIFTED, SINGLE, STUCK, prepare_scan
 from treemend.mender.layout import Layout
 from treemend.mender.learning import learn_detector
-from treemend.mender.windows import run_prior
+from treemend.mender.sets import MOVE_PRICE
+from treemend.mender.windows import CALM, LEAVE, START, STAY, run_prior
 
 
 def callable_kernel(inner):
@@ -104,7 +106,7 @@ def test_the_prior_counts_sets_as_a_markov_chain_does():
     d = 7
     prior = run_prior(d)
     draws = np.random.default_rng(0)
-    begin, leave = draws.beta(0.5, 5.0, 400_000), draws.beta(1.0, 0.5, 400_000)
+    begin, leave = draws.beta(START, CALM, 400_000), draws.beta(LEAVE, STAY, 400_000)
     for labels in ([1, 0, 0, 1, 1, 0, 0], [0, 1, 0, 0, 0, 0, 0]):
         chance, before = np.ones(len(begin)), 0
         for now in [*labels, 0]:
@@ -159,6 +161,18 @@ def test_shifted_cells_are_judged_without_the_cells_of_noise(seed):
         labels = answers.labels[i]
         prior = rules.prior[(labels >= 0).sum(), naive_runs(labels)]
         assert answers.odds[i] == pytest.approx(log_odds(density, rows[i], u[i] - CELL_PRICE, labels) + prior, abs=1e-6)
+
+
+def test_a_moved_row_is_one_of_a_law_that_is_wider_in_all_cells_at_once():
+    rng = np.random.default_rng(0)
+    density, d = random_density(rng, 6, 2), 6
+    wider = make_density(density.centre, density.covariance + 1.0, density.log_weight, density.tail)
+    rows = density.centre[0] + rng.normal(size=(5, d)) + rng.normal(size=(5, 1)) * 3
+    scan, nothing = prepare_scan(density, Layout(np.arange(d))), np.zeros((5, d), bool)
+    rules = set_rules(scan, 3.0, np.zeros(5), 0, 0)
+    answers = search_rows(scan, rules, rows, np.zeros((5, d)), nothing, (SINGLE,), 1)
+    odds = log_density(wider, rows) - log_density(density, rows)
+    np.testing.assert_allclose(answers.move, odds - MOVE_PRICE)
 
 
 def test_hardly_any_other_set_has_larger_log_odds():

@@ -37,7 +37,7 @@ EXAMINED, LEAST_EXAMINED, EXAMINED_ROWS = 0.15, 0.06, 150
 SPARSE = 0.01
 # The rest of a row is ordinary if at least this share of clean rests is as odd; where a set covers most of its row, the
 # rest must look like a typical one.
-ORDINARY, TYPICAL, MOST_COVERED = 0.01, 0.25, 0.6
+ORDINARY, TYPICAL, MOST_COVERED = 0.01, 0.5, 0.6
 # A move of the whole row counts from this many nats on.
 LEAST_MOVE = 3.0
 # A set is not believed if its log odds against "clean" are below this: the row is odd, but not in a few cells. With

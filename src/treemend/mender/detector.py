@@ -55,8 +55,9 @@ FOLLOWED = 3
 SURELY_STUCK = 3.0
 # So much of the largest evidence of a single cell does not speak for a window: an odd clean row is odd in one cell
 # mostly, an overwritten stretch in many. With 0, long tails of clean rows hide several stretches; with 1, noise is
-# missed in weakly correlated columns: `python -m experiments.robustness one_stretch several_stretches`.
-ONE_CELL = 0.5
+# missed in weakly correlated columns: `python -m experiments.robustness one_stretch several_stretches`. On grids
+# nothing is lost with 1, since squares have many cells.
+ONE_CELL, ONE_PIXEL = 0.5, 1.0
 NO_EVIDENCE = -1e3
 
 
@@ -255,7 +256,8 @@ def find_sets(detector: Detector, values: Floats, evidence: Evidence, n_jobs: in
 
 def _weigh_windows(detector: Detector, group: Group, found: Evidence, n_jobs: int | None) -> WindowEvidence:
     weighed = window_evidence(group.scan, group.rows, group.log_slope, n_jobs)
-    one_cell = ONE_CELL * np.maximum(weighed.cells.max(axis=1), 0.0)
+    share = ONE_PIXEL if group.scan.cells.height > 1 else ONE_CELL
+    one_cell = share * np.maximum(weighed.cells.max(axis=1), 0.0)
     found.values[group.members, :STUCK] = np.maximum(weighed.values - one_cell[:, None], NO_EVIDENCE)
     found.log_density[group.members] = weighed.log_density
     block = group.block()

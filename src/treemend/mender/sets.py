@@ -6,7 +6,8 @@ the best foreign window, the best shifted one, and the run of equal values. From
 odds grow. The set with the largest log odds J under the whole density is kept: ``J = log p(kept) - log p(row) + sum of
 log slopes over noise cells + log p(foreign run alone) [+ gain of the shift] + prior(n, R)``.
 
-On a grid, the set may also consist of rectangles and single cells; a rectangle costs the log of how many there are.
+On a grid, the set may also consist of rectangles and single cells; a rectangle costs the log of how many there are. No
+search begins from all cells outside a square: overwritten patches hardly leave one, and sets get too large.
 """
 
 import math
@@ -51,7 +52,7 @@ FAR_BEHIND = 30.0
 # A foreign window is not followed if it begins this many nats behind the best set of noise.
 HOPELESS = 15.0
 # A move of the whole row costs this many nats.
-MOVE_PRICE, MOVE_STEPS = 1.5, 20
+MOVE_PRICE = 1.5
 # A set with more cells than the one before must be better by this many nats: where both are about as good, less is
 # changed.
 CLOSE = 1.0
@@ -134,24 +135,18 @@ def _list_cells(labels: Labels, first: int, order: Integers) -> int:
 
 @inner_kernel
 def _move_gain(mix: Mixture, law: Law, r: Floats, q: Floats, whole: float, terms: Floats) -> float:
-    """Return how much likelier a row is with all its cells moved by one common amount, after the price of that."""
+    """Return how much likelier a row is with all its cells moved by one common amount, after the price of that.
+
+    The amount is normal; its standard deviation is a column's range.
+    """
     n_components, d = r.shape
     for k in range(n_components):
         force = 0.0
         for j in range(d):
             force += r[k, j]
-        information = mix.information[k]
-        terms[k] = -np.inf
-        # Two beginnings: no move, and the move that is best for the quadratic form alone.
-        for begin in range(2):
-            amount = 0.0 if begin == 0 else force / information
-            for _ in range(MOVE_STEPS):
-                form = max(q[k] - 2 * amount * force + amount * amount * information, 0.0)
-                weight = (law.tail + d) / (law.tail + form)
-                amount = weight * force / (weight * information + 1.0)
-            form = max(q[k] - 2 * amount * force + amount * amount * information, 0.0)
-            value = student(mix.log_weight[k] + mix.log_det[k] + law.constants[d], d, form, law.tail)
-            terms[k] = max(terms[k], value - 0.5 * amount * amount)
+        growth = 1.0 + mix.information[k]
+        level = mix.log_weight[k] + law.constants[d] + mix.log_det[k] - 0.5 * math.log(growth)
+        terms[k] = student(level, d, q[k] - force**2 / growth, law.tail)
     return log_sum(terms) - whole - MOVE_PRICE
 
 
@@ -335,7 +330,7 @@ def find_rows(
             by_component = not FOREIGN <= kind <= STUCK
             if not starts.tried[kind if kind < CORE else NOISE] or (by_component and explained):
                 continue
-            if kind == BOX and rules.box == 0.0:
+            if kind == (CORE if rules.box > 0.0 else BOX):
                 continue
             followed, donor = 1, 0
             if by_component:

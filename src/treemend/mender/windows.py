@@ -20,8 +20,10 @@ STEPS_OF_A_GRID = 8
 NARROWEST_GRID = 4
 # A stretch that covers more of a row than this would better be called the clean part.
 WIDEST = 0.6
-# The prior of sets: Beta laws of the probabilities that a run starts, and that it goes on.
-START, CALM, STAY, LEAVE = 0.5, 5.0, 0.5, 1.0
+# The prior of sets: Beta laws of the probabilities that a run starts, and that it goes on. With runs that go on more
+# easily (LEAVE 1), clean cells between bad ones are called bad; with shorter ones, weak noise in stretches is missed:
+# `python -m experiments.robustness scattered several_stretches one_stretch`.
+START, CALM, STAY, LEAVE = 0.5, 2.0, 1.0, 3.0
 IMPOSSIBLE = -1e9
 
 
