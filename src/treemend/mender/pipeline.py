@@ -96,8 +96,7 @@ def judge_rows(
                 cells = blocks.reduce(values[chunk]) if blocks else values[chunk]
                 evidence, found = weigh_and_find(detector, cells, examine_above, n_jobs)
                 incomplete = np.isnan(cells).any(axis=1)
-                bounded = calibration.bounded(evidence.statistic, evidence.values.max(axis=1))
-                raw[chunk] = statistic[chunk] = np.where(incomplete, bounded, evidence.statistic)
+                raw[chunk] = statistic[chunk] = np.maximum(evidence.statistic, calibration.least)
                 sparse[chunk] = calibration.is_sparse(evidence.log_density) & ~incomplete
                 examined = evidence.statistic >= examine_above
                 for known, in_layout in ((kinds, found.kinds), (cell_evidence, evidence.cells)):
