@@ -25,7 +25,9 @@ def test_p_values_count_ties_as_larger_and_agree_with_the_threshold(reference, f
     for value, statistic in zip(p, fresh, strict=True):
         conformal = (1 + sum(other >= statistic for other in reference)) / (len(reference) + 1)
         assert value == conformal
-    np.testing.assert_array_equal(p <= rate, fresh > calibration.threshold(rate))
+    np.testing.assert_array_equal((p <= rate) & (p < 1), fresh > calibration.threshold(rate))
+    own = calibration.p_values(reference, own=True)
+    np.testing.assert_array_equal((own <= rate) & (own < 1), reference > calibration.threshold(rate, own=True))
 
 
 def test_reference_rows_are_compared_with_the_others():
@@ -46,10 +48,10 @@ def test_the_tail_is_finer_than_ranks_and_falls():
 
 @settings(max_examples=200, deadline=None)
 @given(numbers, numbers, numbers, st.floats(-2, 9), st.sampled_from([0.1, 0.25, 0.4, 0.5, 0.7, 0.75, 0.9]))
-def test_rows_that_lack_cells_are_as_odd_as_among_rows_that_lack_as_many(complete, incomplete, fresh, log_odds, missing):
+def test_rows_that_lack_cells_are_as_odd_as_among_rows_that_lack_as_many(complete, incomplete, fresh, odds, missing):
     complete, incomplete, fresh = (np.sort(np.array(some, float)) for some in (complete, incomplete, fresh))
     calibration = Calibration(complete, complete, complete, np.array([incomplete, incomplete + 1]))
-    comparable = calibration.comparable(fresh, np.full(len(fresh), log_odds), missing)
+    comparable = calibration.comparable(fresh, np.full(len(fresh), odds), missing)
     assert (np.diff(comparable) >= 0).all()
     half, most = (calibrated(some).p_values(fresh) for some in (incomplete, incomplete + 1))
     share = min(missing, 0.75) - 0.5
@@ -57,7 +59,7 @@ def test_rows_that_lack_cells_are_as_odd_as_among_rows_that_lack_as_many(complet
     if missing < 0.5:
         expected = 2 * missing * half + (1 - 2 * missing) * calibration.p_values(fresh)
     p = calibration.p_values(comparable)
-    least = np.exp(-max(log_odds, 0.0))
+    least = np.exp(-max(odds, 0.0))
     assert (p >= np.maximum(expected, least) - 1e-9).all()
     assert set(p) <= set(calibration.p_values(np.append(complete, np.inf)))
 

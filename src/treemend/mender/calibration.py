@@ -137,12 +137,12 @@ class Calibration:
         p_values[small] = np.minimum(p_values[small], (k + 1) / (n + 1) * survival)
         return p_values
 
-    def threshold(self, rate: float) -> float:
+    def threshold(self, rate: float, *, own: bool = False) -> float:
         """Return the statistic above which rows are declared at a rate, infinite if none can be.
 
-        That is exactly where their conformal p-value is at most the rate.
+        That is exactly where their conformal p-value is at most the rate, and less than 1.
         """
-        return _conformal_threshold(self.statistics, rate)
+        return _conformal_threshold(self.statistics, rate, own=own)
 
     def comparable(self, statistic: Floats, log_odds: Floats, missing: float) -> Floats:
         """Return the statistics of complete rows that are as odd as these, which lack a share of their cells.
@@ -161,10 +161,6 @@ class Calibration:
         beyond = np.maximum(statistic, np.nextafter(self.statistics[-1], np.inf))
         return np.asarray(np.minimum(np.append(self.statistics, np.inf)[n - odder], beyond))
 
-    def declared(self, p_values: Floats, rate: float) -> Booleans:
-        """Tell which rows are declared at a rate by their conformal p-values."""
-        return np.asarray((p_values <= rate) & math.isfinite(self.threshold(rate)))
-
     def is_sparse(self, log_density: Floats) -> Booleans:
         """Tell which complete rows lie where hardly any reference row does."""
         at_most = np.searchsorted(self.log_density, log_density, side="right")
@@ -181,13 +177,11 @@ def _conformal(reference: Floats, statistic: Floats, *, own: bool = False) -> Fl
     return np.asarray((at_least if own else at_least + 1) / max(n + (not own), 1))
 
 
-def _conformal_threshold(statistics: Floats, rate: float) -> float:
+def _conformal_threshold(statistics: Floats, rate: float, *, own: bool = False) -> float:
     n = len(statistics)
-    # The small number keeps (N + 1) rate from falling below an integer by rounding alone.
-    allowed = math.floor((n + 1) * rate + 1e-9) - 1
-    if allowed < 0:
-        return math.inf
-    return float(statistics[n - 1 - allowed]) if allowed < n else -math.inf
+    # The small number keeps a product with the rate from falling below an integer by rounding alone.
+    allowed = math.floor((n if own else n + 1) * rate + 1e-9) - (not own)
+    return math.inf if min(allowed, n - 1) < 0 else float(statistics[max(n - 1 - allowed, 0)])
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from treemend.arrays import Booleans, Floats, Integers
-from treemend.mender.calibration import MISSING_SHARES, Calibration, Rarity, Tails, learn_tails, rest_scores
+from treemend.mender.calibration import (
+    MISSING_SHARES,
+    Calibration,
+    Rarity,
+    Tails,
+    learn_tails,
+    rest_scores,
+)
 from treemend.mender.columns import column_widths, learn_columns
 from treemend.mender.density import FEW_ROWS, ROWS_PER_COLUMN, Shape, choose_shape, expect_alike, learn_density
 from treemend.mender.detector import Detector, Evidence, Prices, find_sets, weigh_singles, weigh_windows
