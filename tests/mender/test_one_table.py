@@ -9,7 +9,7 @@ from tests.rows import correlated_rows, overwrite
 import treemend
 from treemend import InputError, Mender
 from treemend.mender import one_table
-from treemend.mender.contaminated import HEAVY, LIGHT, corrupted_rows
+from treemend.mender.contaminated import HEAVIEST, LIGHT, reject_rows
 from treemend.sampling import sample_rows
 from treemend.synthetic import waves
 
@@ -115,19 +115,19 @@ def test_what_is_refused():
         treemend.mend("table.csv")
 
 
-@pytest.mark.parametrize("shape", [LIGHT, HEAVY])
-def test_corrupted_rows_are_counted(shape):
+@pytest.mark.parametrize("shape", [LIGHT, HEAVIEST])
+def test_rejected_rows(shape):
     rng = np.random.default_rng(5)
     evidence = rng.exponential(size=(500, 4))
-    assert corrupted_rows(evidence, shape).mean() < 0.02
-    evidence[:150] += 20
-    corrupted = corrupted_rows(evidence, shape)
-    assert corrupted[:150].mean() > 0.9
-    assert corrupted[150:].mean() < 0.02
+    assert reject_rows(evidence, 0.1, shape).mean() < 0.02
+    evidence[:150] += 20 if shape == LIGHT else 200
+    rejected = reject_rows(evidence, 0.1, shape)
+    assert rejected[:150].all()
+    assert rejected[150:].mean() < 0.05
 
 
-def test_without_evidence_no_row_is_corrupted():
-    assert not corrupted_rows(np.full((100, 4), -50.0), LIGHT).any()
+def test_no_evidence_rejects_nothing():
+    assert not reject_rows(np.full((100, 4), -50.0), 0.1, LIGHT).any()
 
 
 def test_scattered_cells_in_a_third_of_the_rows():

@@ -121,9 +121,7 @@ def cross_fit_rows(
     trusted, judged = np.ones(n, bool), fold >= 0
     if trust is not None and judged.any():
         trusted[judged] = trust(evidence.values[judged, :SINGLE])
-    return CrossFit(
-        fold, trusted, tuple(_scaled(values, folds, fold, trusted, evidence, seed, n_jobs)), evidence
-    ), shape
+    return _scaled(values, CrossFit(fold, trusted, tuple(folds), evidence), seed, n_jobs), shape
 
 
 def _uncalibrated(values: Floats, layout: Layout, widths: Floats, shape: Shape, seed: int) -> Detector:
@@ -157,34 +155,27 @@ def learn_prices(evidence: Evidence) -> Prices:
     return Prices(price(first, SINGLE_QUANTILE), run, extra)
 
 
-def _scaled(
-    values: Floats,
-    folds: list[Detector],
-    fold: Integers,
-    trusted: Booleans,
-    evidence: Evidence,
-    seed: int,
-    n_jobs: int | None,
-) -> list[Detector]:
-    """Return the detectors of folds with prices, tails and rests from the others, and complete the evidence."""
+def _scaled(values: Floats, cross_fit: CrossFit, seed: int, n_jobs: int | None) -> CrossFit:
+    """Learn the prices, tails and rests of each fold from the others, and complete the evidence."""
+    fold, folds, trusted, evidence = cross_fit.fold, cross_fit.detectors, cross_fit.trusted, cross_fit.evidence
     counting = np.where(trusted, fold, -1)
     if (counting < 0).all():
-        return []
-    folds = [model.revised(prices=learn_prices(_others(evidence, counting, f))) for f, model in enumerate(folds)]
-    for f, model in enumerate(folds):
+        return replace(cross_fit, detectors=())
+    priced = [model.revised(prices=learn_prices(_others(evidence, counting, f))) for f, model in enumerate(folds)]
+    for f, model in enumerate(priced):
         own = np.flatnonzero(fold == f)
         found = evidence.of(own)
         weigh_singles(model, values[own], found, n_jobs)
         evidence.put(own, found)
-    folds = [model.revised(tails=learn_tails(_others(evidence, counting, f).values)) for f, model in enumerate(folds)]
+    scaled = [model.revised(tails=learn_tails(_others(evidence, counting, f).values)) for f, model in enumerate(priced)]
     rests, rng = [], np.random.default_rng(seed)
-    for f, model in enumerate(folds):
+    for f, model in enumerate(scaled):
         own = np.flatnonzero(fold == f)
         evidence.statistic[own] = model.tails.statistic(evidence.values[own])
         own = own[trusted[own]][:MOST_RESTS]
         rests.append(clean_rests(model, values[own], _random_stretches(len(own), values.shape[1], rng)))
     rarity = Rarity(np.sort(np.concatenate(rests)))
-    return [model.revised(rarity=rarity) for model in folds]
+    return replace(cross_fit, detectors=tuple(model.revised(rarity=rarity) for model in scaled))
 
 
 def _calibrated(
@@ -200,7 +191,7 @@ def _calibrated(
         odd = own[counted[own] >= examined.examined_above]
         counted[odd[find_sets(model, values[odd], evidence.of(odd), n_jobs).unusual]] = examined.least
         own = own[np.argsort(missing[own], kind="stable")][: -(-MOST_INCOMPLETE // len(folds))]
-        incomplete.append(incomplete_statistics(model, values[own], rng, n_jobs))
+        incomplete.append(_incomplete_statistics(model, values[own], rng, n_jobs))
     calibration = Calibration(
         np.sort(counted[judged]),
         raw,
@@ -221,15 +212,15 @@ def _others(evidence: Evidence, fold: Integers, out: int) -> Evidence:
     return evidence.of(others if others.any() else fold >= 0)
 
 
-def incomplete_statistics(detector: Detector, values: Floats, rng: np.random.Generator, n_jobs: int | None) -> Floats:
+def _incomplete_statistics(model: Detector, values: Floats, rng: np.random.Generator, n_jobs: int | None) -> Floats:
     """Return the statistics (len(MISSING_SHARES), n) of rows that lack such a share of their columns, all the same."""
     statistics = np.empty((len(MISSING_SHARES), len(values)))
     for found, share in zip(statistics, MISSING_SHARES, strict=True):
         rest, n_columns = values.copy(), values.shape[1]
         rest[:, rng.permutation(n_columns)[: max(1, round(share * n_columns))]] = np.nan
-        evidence = weigh_windows(detector, rest, n_jobs)
-        weigh_singles(detector, rest, evidence, n_jobs)
-        found[:] = detector.tails.statistic(evidence.values)
+        evidence = weigh_windows(model, rest, n_jobs)
+        weigh_singles(model, rest, evidence, n_jobs)
+        found[:] = model.tails.statistic(evidence.values)
     return statistics
 
 
