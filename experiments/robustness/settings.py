@@ -43,7 +43,8 @@ class Settings(recording.Settings):
 
     def repetitions(self, full: int) -> range:
         """Return the numbers of the repetitions of a simulation."""
-        return range(1 if self.quick else full if self.full else min(max(1, full // 10), self.most_splits or full))
+        usual = full if self.full else max(1, full // 10)
+        return range(1 if self.quick else min(usual, self.most_splits or usual))
 
     def elsewhere(self, folder: str) -> "Settings":
         """Return the same settings with a folder inside the results for its results."""

@@ -13,7 +13,7 @@ numbers = st.lists(st.integers(-3, 12), min_size=1, max_size=40)
 
 
 def calibrated(reference):
-    return Calibration(reference, reference, reference)
+    return Calibration(reference, reference, reference, np.array([reference, reference]))
 
 
 @settings(max_examples=200, deadline=None)
@@ -25,7 +25,9 @@ def test_p_values_count_ties_as_larger_and_agree_with_the_threshold(reference, f
     for value, statistic in zip(p, fresh, strict=True):
         conformal = (1 + sum(other >= statistic for other in reference)) / (len(reference) + 1)
         assert value == conformal
-    np.testing.assert_array_equal(p <= rate, fresh > calibration.threshold(rate))
+    np.testing.assert_array_equal((p <= rate) & (p < 1), fresh > calibration.threshold(rate))
+    own = calibration.p_values(reference, own=True)
+    np.testing.assert_array_equal((own <= rate) & (own < 1), reference > calibration.threshold(rate, own=True))
 
 
 def test_reference_rows_are_compared_with_the_others():
@@ -45,14 +47,21 @@ def test_the_tail_is_finer_than_ranks_and_falls():
 
 
 @settings(max_examples=200, deadline=None)
-@given(numbers, numbers, st.floats(-2, 9))
-def test_rows_that_lack_cells_are_not_odder_than_their_log_odds(reference, fresh, log_odds):
-    calibration, fresh = calibrated(np.sort(np.array(reference, float))), np.array(fresh, float)
-    bounded = calibration.bounded(fresh, np.full(len(fresh), log_odds))
-    assert (bounded <= np.maximum(fresh, calibration.least)).all()
-    p, before, least = calibration.p_values(bounded), calibration.p_values(fresh), np.exp(-max(log_odds, 0.0))
-    assert (p >= np.minimum(least, 1.0) - 1e-9).all()
-    np.testing.assert_array_equal(p[before > least], before[before > least] if log_odds > 0 else 1.0)
+@given(numbers, numbers, numbers, st.floats(-2, 9), st.sampled_from([0.1, 0.25, 0.4, 0.5, 0.7, 0.75, 0.9]))
+def test_rows_that_lack_cells_are_as_odd_as_among_rows_that_lack_as_many(complete, incomplete, fresh, odds, missing):
+    complete, incomplete, fresh = (np.sort(np.array(some, float)) for some in (complete, incomplete, fresh))
+    calibration = Calibration(complete, complete, complete, np.array([incomplete, incomplete + 1]))
+    comparable = calibration.comparable(fresh, np.full(len(fresh), odds), missing)
+    assert (np.diff(comparable) >= 0).all()
+    half, most = (calibrated(some).p_values(fresh) for some in (incomplete, incomplete + 1))
+    share = min(missing, 0.75) - 0.5
+    expected = share * 4 * most + (1 - share * 4) * half
+    if missing < 0.5:
+        expected = 2 * missing * half + (1 - 2 * missing) * calibration.p_values(fresh)
+    p = calibration.p_values(comparable)
+    least = np.exp(-max(odds, 0.0))
+    assert (p >= np.maximum(expected, least) - 1e-9).all()
+    assert set(p) <= set(calibration.p_values(np.append(complete, np.inf)))
 
 
 def test_clean_rows_of_low_rank_that_lack_most_columns_are_left_alone():
@@ -78,7 +87,7 @@ def test_few_reference_rows_declare_nothing_at_a_small_rate(n):
 
 
 def test_rows_where_hardly_any_reference_row_lies():
-    calibration = Calibration(np.zeros(300), np.zeros(300), np.arange(300.0))
+    calibration = Calibration(np.zeros(300), np.zeros(300), np.arange(300.0), np.zeros((2, 300)))
     assert calibration.is_sparse(np.array([-5.0, 1.0, 50.0])).tolist() == [True, True, False]
 
 

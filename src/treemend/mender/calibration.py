@@ -43,6 +43,9 @@ LEAST_MOVE = 3.0
 # A set is not believed if its log odds against "clean" are below this: the row is odd, but not in a few cells. With
 # more, weak noise in weakly correlated columns is left: `python -m experiments.robustness one_stretch moved`.
 LEAST_ODDS = -3.0
+# Shares of missing cells at which reference rows are judged, too. Others in between would cost time and gain little
+# power; without .5, rows that lack half of their cells lose a tenth of theirs.
+MISSING_SHARES = (0.5, 0.75)
 # Log odds of windows, of stuck values and of single cells (with their prior) below these are no evidence: rows with
 # nothing to be said against them are alike, whatever they miss.
 NOTHING = np.array([0.0, 0.0, 0.0, 0.0, LEAST_ODDS])
@@ -89,6 +92,7 @@ class Calibration:
     statistics: Floats  # as they count for repairs
     raw: Floats  # as they are
     log_density: Floats  # of the complete reference rows, by folds that have not seen them
+    incomplete: Floats  # (len(MISSING_SHARES), m), of rows with such a share of their cells left out
 
     @property
     def n_rows(self) -> int:
@@ -111,9 +115,7 @@ class Calibration:
 
         Reference rows of their ``own`` are each compared with the others.
         """
-        n = len(self.statistics)
-        at_least = n - np.searchsorted(self.statistics, statistic, side="left")
-        return np.asarray((at_least if own else at_least + 1) / max(n + (not own), 1))
+        return _conformal(self.statistics, statistic, own=own)
 
     def smoothed(self, p_values: Floats, statistic: Floats) -> Floats:
         """Return conformal p-values of which the small ones, resting on few reference rows, are lowered to a tail.
@@ -135,27 +137,29 @@ class Calibration:
         p_values[small] = np.minimum(p_values[small], (k + 1) / (n + 1) * survival)
         return p_values
 
-    def threshold(self, rate: float) -> float:
+    def threshold(self, rate: float, *, own: bool = False) -> float:
         """Return the statistic above which rows are declared at a rate, infinite if none can be.
 
-        That is exactly where their conformal p-value is at most the rate.
+        That is exactly where their conformal p-value is at most the rate, and less than 1.
         """
-        return _conformal_threshold(self.statistics, rate)
+        return _conformal_threshold(self.statistics, rate, own=own)
 
-    def bounded(self, statistic: Floats, log_odds: Floats) -> Floats:
-        """Return statistics of rows that lack cells, lowered until p-values are not below ``exp(-log_odds)``.
+    def comparable(self, statistic: Floats, log_odds: Floats, missing: float) -> Floats:
+        """Return the statistics of complete rows that are as odd as these, which lack a share of their cells.
 
-        Reference rows have other cells, and where those determine each other they have no evidence at all: a nat would
-        be odd. Log odds by themselves reach ``log(1 / a)`` in about a share ``a`` of clean rows, whatever they lack.
+        How odd they are tell reference rows of which about as many cells were left out, between two shares both. Those
+        lack other cells, and which are left matters: where a few determine each other, a nat may be odd. Log odds reach
+        ``log(1 / a)`` in about a share ``a`` of clean rows, whatever they lack: p-values are not below that share.
         """
-        n, share = len(self.statistics), np.exp(-np.maximum(log_odds, 0.0))
-        allowed = np.floor((n + 1) * share + 1e-9).astype(np.int64) - 1
-        bound = np.append(self.statistics, np.inf)[np.maximum(n - 1 - allowed, 0)]
-        return np.asarray(np.where(log_odds > 0, np.minimum(statistic, bound), self.least))
-
-    def declared(self, p_values: Floats, rate: float) -> Booleans:
-        """Tell which rows are declared at a rate by their conformal p-values."""
-        return np.asarray((p_values <= rate) & math.isfinite(self.threshold(rate)))
+        levels, n = (self.statistics, *self.incomplete), len(self.statistics)
+        place = np.interp(missing, (0.0, *MISSING_SHARES), np.arange(len(levels)))
+        low, high = math.floor(place), math.ceil(place)
+        p_values = (1 + low - place) * _conformal(levels[low], statistic)
+        p_values += (place - low) * _conformal(levels[high], statistic)
+        p_values = np.maximum(p_values, np.exp(-np.maximum(log_odds, 0.0)))
+        odder = np.ceil((n + 1) * p_values - 1e-9).astype(np.int64) - 1
+        beyond = np.maximum(statistic, np.nextafter(self.statistics[-1], np.inf))
+        return np.asarray(np.minimum(np.append(self.statistics, np.inf)[n - odder], beyond))
 
     def is_sparse(self, log_density: Floats) -> Booleans:
         """Tell which complete rows lie where hardly any reference row does."""
@@ -167,13 +171,17 @@ class Calibration:
         return _conformal_threshold(self.raw, rate)
 
 
-def _conformal_threshold(statistics: Floats, rate: float) -> float:
+def _conformal(reference: Floats, statistic: Floats, *, own: bool = False) -> Floats:
+    n = len(reference)
+    at_least = n - np.searchsorted(reference, statistic, side="left")
+    return np.asarray((at_least if own else at_least + 1) / max(n + (not own), 1))
+
+
+def _conformal_threshold(statistics: Floats, rate: float, *, own: bool = False) -> float:
     n = len(statistics)
-    # The small number keeps (N + 1) rate from falling below an integer by rounding alone.
-    allowed = math.floor((n + 1) * rate + 1e-9) - 1
-    if allowed < 0:
-        return math.inf
-    return float(statistics[n - 1 - allowed]) if allowed < n else -math.inf
+    # The small number keeps a product with the rate from falling below an integer by rounding alone.
+    allowed = math.floor((n if own else n + 1) * rate + 1e-9) - (not own)
+    return math.inf if min(allowed, n - 1) < 0 else float(statistics[max(n - 1 - allowed, 0)])
 
 
 @dataclass(frozen=True)

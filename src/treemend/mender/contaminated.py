@@ -18,7 +18,7 @@ from treemend.arrays import Booleans, Floats
 from treemend.mender.detector import find_sets
 from treemend.mender.evidence import STUCK
 from treemend.mender.layout import Layout
-from treemend.mender.learning import CrossFit, learn_detector
+from treemend.mender.learning import CrossFit, cross_fit_rows
 from treemend.mender.model import MenderModel
 from treemend.mender.pipeline import fit_model
 from treemend.mender.wide import MOST_COLUMNS, lay_blocks
@@ -53,7 +53,7 @@ def fit_contaminated(
     learnable = cells
     for number, trust in enumerate((_all_but_the_oddest, lambda evidence: ~reject_rows(evidence, FDR, LIGHT))):
         with step(f"Looking for corrupted rows of the reference, round {number + 1} of 2"):
-            _, cross_fit = learn_detector(cells, cell_layout, seed, n_jobs, learnable=learnable, trust=trust)
+            cross_fit, _ = cross_fit_rows(cells, cell_layout, seed, n_jobs, learnable=learnable, trust=trust)
             learnable = _without_corrupted_cells(cells, cross_fit, n_jobs)
     corrupted = np.isnan(learnable) & ~np.isnan(cells)
     learnable = np.where(blocks.expand(corrupted) if blocks else corrupted, np.nan, values)

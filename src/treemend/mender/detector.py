@@ -226,7 +226,10 @@ def weigh_and_find(
     for group in detector.groups(values):
         weighed = _weigh_windows(detector, group, evidence, n_jobs)
         _weigh_singles(detector, group, evidence, n_jobs, weighed)
-        statistic = detector.tails.statistic(evidence.values[group.members])
+        log_odds, missing = evidence.values[group.members], 1 - len(group.cells) / values.shape[1]
+        statistic = detector.tails.statistic(log_odds)
+        if missing:
+            statistic = detector.calibration.comparable(statistic, log_odds.max(axis=1), missing)
         evidence.statistic[group.members] = statistic
         _find_sets(detector, group, statistic >= examine_above, evidence, sets, n_jobs, weighed)
     return evidence, sets

@@ -197,7 +197,7 @@ class Mender(BaseMender):
         -------
         ndarray of shape (n_samples,)
         """
-        return self._judge(self._suspects(X).values).p_values
+        return self._judge(self._suspects(X).values, rate=self._rate(None)).p_values
 
     @property
     def offset_(self) -> float:
@@ -226,11 +226,10 @@ class Mender(BaseMender):
             return judge_rows(self._model, rows, cross_fit, rate=rate, n_jobs=self.n_jobs)
 
     def _scores(self, rows: Floats) -> Floats:
-        return -self._judge(rows).statistic
+        return -self._judge(rows, rate=self._rate(None)).statistic
 
     def _declared_own(self, table: tables.Table, own: CrossFit) -> Booleans:
-        judged = self._judge(table.values, own)
-        return self._model.detector.calibration.declared(judged.conformal, self.false_alarm_rate)
+        return self._judge(table.values, own, self._rate(None)).declared
 
     def _mend(
         self,
@@ -244,10 +243,10 @@ class Mender(BaseMender):
     ) -> Result:
         rate = self._rate(rate)
         calibration = self._model.detector.calibration
-        judged = self._judge(table.values, own, rate)
+        judged = self._judge(table.values, own, rate if fdr is None else fdr)
         if fdr is None:
             rule = Rule("rate", rate, calibration.n_rows, powerless=not np.isfinite(calibration.threshold(rate)))
-            declared = calibration.declared(judged.conformal, rate)
+            declared = judged.declared
         else:
             rule = Rule("fdr", fdr, calibration.n_rows)
             declared = adjusted_p_values(judged.p_values) <= fdr if largest is None else judged.p_values <= largest

@@ -7,12 +7,19 @@ What scales evidence (prices, tails) is learnt, for the rows of a fold, on the o
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from treemend.arrays import Booleans, Floats, Integers
-from treemend.mender.calibration import Calibration, Rarity, Tails, learn_tails, rest_scores
+from treemend.mender.calibration import (
+    MISSING_SHARES,
+    Calibration,
+    Rarity,
+    Tails,
+    learn_tails,
+    rest_scores,
+)
 from treemend.mender.columns import column_widths, learn_columns
 from treemend.mender.density import FEW_ROWS, ROWS_PER_COLUMN, Shape, choose_shape, expect_alike, learn_density
 from treemend.mender.detector import Detector, Evidence, Prices, find_sets, weigh_singles, weigh_windows
@@ -31,6 +38,8 @@ FEWEST_JUDGED, MOST_JUDGED = 1000, 4000
 # Rows of a fold whose rests are scored, what counts is their 1 % quantile; and how many have the same cells left out,
 # which share a factorisation.
 MOST_RESTS, RESTS_ALIKE = 200, 10
+# Rows that are judged with cells left out: enough for a rate of .01.
+MOST_INCOMPLETE = 200
 # A price is never below this many nats, and otherwise what this share of clean rows does not exceed.
 LEAST_PRICE = 3.0
 SINGLE_QUANTILE, RUN_QUANTILE = 0.8, 0.95
@@ -42,7 +51,7 @@ class CrossFit:
 
     fold: Integers  # n: number of the detector that has not seen a row; -1 for rows that were not judged
     trusted: Booleans  # n: which rows set the threshold
-    detectors: tuple[Detector, ...]  # one a fold, all with the common calibration
+    detectors: tuple[Detector, ...]  # one a fold
     evidence: Evidence  # of all rows, each by the detector of its fold; none for rows that were not judged
 
 
@@ -57,30 +66,53 @@ def learn_detector(
 ) -> tuple[Detector, CrossFit]:
     """Learn a detector from clean values (n, d); return it for other rows, and the cross-fit for these.
 
-    The density is learnt from what is ``learnable`` (n, d), if that is less than the values: NaN where a cell is not
-    trusted. Told the log odds (m, 4) of windows and stuck values of the rows that are judged, ``trust`` tells which of
-    them set prices, scales and the threshold; all by default.
+    ``learnable`` and ``trust`` are those of `cross_fit_rows`; all detectors have the same calibration.
+    """
+    learnable = values if learnable is None else learnable
+    cross_fit, shape = cross_fit_rows(values, layout, seed, n_jobs, learnable=learnable, trust=trust)
+    if len(values) > MOST_CROSS_FITTED:
+        final = cross_fit.detectors[0]
+    else:
+        learnt = learnable[~np.isnan(learnable).all(axis=1)]
+        final = _uncalibrated(learnt, layout, column_widths(learnable), shape, seed)
+    return _calibrated(values, final, cross_fit, seed, n_jobs) if cross_fit.detectors else (final, cross_fit)
+
+
+def cross_fit_rows(
+    values: Floats,
+    layout: Layout,
+    seed: int,
+    n_jobs: int | None,
+    *,
+    learnable: Floats,
+    trust: Callable[[Floats], Booleans] | None = None,
+) -> tuple[CrossFit, Shape]:
+    """Judge values (n, d) by detectors that have not seen them and have no thresholds; also the shape of densities.
+
+    Densities are learnt from what is ``learnable`` (n, d): NaN where a cell is not trusted. Told the log odds (m, 4) of
+    windows and stuck values of the rows that are judged, ``trust`` tells which of them set prices, scales and
+    thresholds; all by default. There are no detectors if there is no such row.
     """
     n = len(values)
     shuffled = np.random.default_rng(seed).permutation(n)
     crossed = n <= MOST_CROSS_FITTED
-    learnable = values if learnable is None else learnable
     n_learnt = n if crossed else min(MOST_LEARNT, n - FEWEST_JUDGED)
     learning = np.arange(n) if crossed else np.sort(shuffled[:n_learnt])
     learning = learning[~np.isnan(learnable[learning]).all(axis=1)]
     widths, learnt = column_widths(learnable), learnable[learning]
     shape = choose_shape(learn_columns(learnt, layout.order, widths).to_rows(learnt)[0], seed)
-    final = _uncalibrated(learnt, layout, widths, shape, seed)
-    fold, folds = np.full(n, -1), [final] * FOLDS
+    fold, parts = np.full(n, -1), []
     if crossed and n > 1:
         few = n <= FEW_ROWS or n < ROWS_PER_COLUMN * values.shape[1]
         n_folds = min(n, 2 * FOLDS if few else FOLDS)
         fold = shuffled % n_folds
         parts = [learnt[fold[learning] != f] for f in range(n_folds)]
-        folds = [_uncalibrated(part, layout, widths, shape, seed) for part in parts]
     elif not crossed:
         fresh = shuffled[n_learnt:][:MOST_JUDGED]
         fold[fresh] = np.arange(len(fresh)) % FOLDS
+        parts = [learnt]
+    folds = [_uncalibrated(part, layout, widths, shape, seed) for part in parts]
+    folds = folds if crossed else folds * FOLDS
     evidence = Evidence.none(*values.shape)
     for f, model in enumerate(folds):
         own = np.flatnonzero(fold == f)
@@ -89,7 +121,7 @@ def learn_detector(
     trusted, judged = np.ones(n, bool), fold >= 0
     if trust is not None and judged.any():
         trusted[judged] = trust(evidence.values[judged, :SINGLE])
-    return _calibrated(values, final, folds, fold, trusted, evidence, seed, n_jobs)
+    return _scaled(values, CrossFit(fold, trusted, tuple(folds), evidence), seed, n_jobs), shape
 
 
 def _uncalibrated(values: Floats, layout: Layout, widths: Floats, shape: Shape, seed: int) -> Detector:
@@ -104,7 +136,7 @@ def _uncalibrated(values: Floats, layout: Layout, widths: Floats, shape: Shape, 
         learn_repeated_values(values[:, layout.order], np.minimum(component, n_components - 1), n_components),
         Prices(0.0, 0.0, np.zeros(5)),
         Tails(np.zeros(5), np.ones(5)),
-        Calibration(np.empty(0), np.empty(0), np.empty(0)),
+        Calibration(*(np.empty(0),) * 3, np.empty((len(MISSING_SHARES), 0))),
         Rarity(np.empty(0)),
     )
 
@@ -123,53 +155,73 @@ def learn_prices(evidence: Evidence) -> Prices:
     return Prices(price(first, SINGLE_QUANTILE), run, extra)
 
 
-def _calibrated(
-    values: Floats,
-    final: Detector,
-    folds: list[Detector],
-    fold: Integers,
-    trusted: Booleans,
-    evidence: Evidence,
-    seed: int,
-    n_jobs: int | None,
-) -> tuple[Detector, CrossFit]:
-    judged = (fold >= 0) & trusted
-    if not judged.any():
-        return final, CrossFit(fold, trusted, (), evidence)
+def _scaled(values: Floats, cross_fit: CrossFit, seed: int, n_jobs: int | None) -> CrossFit:
+    """Learn the prices, tails and rests of each fold from the others, and complete the evidence."""
+    fold, folds, trusted, evidence = cross_fit.fold, cross_fit.detectors, cross_fit.trusted, cross_fit.evidence
     counting = np.where(trusted, fold, -1)
-    folds = [model.revised(prices=learn_prices(_others(evidence, counting, f))) for f, model in enumerate(folds)]
-    for f, model in enumerate(folds):
+    if (counting < 0).all():
+        return replace(cross_fit, detectors=())
+    priced = [model.revised(prices=learn_prices(_others(evidence, counting, f))) for f, model in enumerate(folds)]
+    for f, model in enumerate(priced):
         own = np.flatnonzero(fold == f)
         found = evidence.of(own)
         weigh_singles(model, values[own], found, n_jobs)
         evidence.put(own, found)
-    folds = [model.revised(tails=learn_tails(_others(evidence, counting, f).values)) for f, model in enumerate(folds)]
-    rests = []
-    rng = np.random.default_rng(seed)
-    for f, model in enumerate(folds):
+    scaled = [model.revised(tails=learn_tails(_others(evidence, counting, f).values)) for f, model in enumerate(priced)]
+    rests, rng = [], np.random.default_rng(seed)
+    for f, model in enumerate(scaled):
         own = np.flatnonzero(fold == f)
         evidence.statistic[own] = model.tails.statistic(evidence.values[own])
         own = own[trusted[own]][:MOST_RESTS]
         rests.append(clean_rests(model, values[own], _random_stretches(len(own), values.shape[1], rng)))
     rarity = Rarity(np.sort(np.concatenate(rests)))
-    folds = [model.revised(rarity=rarity) for model in folds]
+    return replace(cross_fit, detectors=tuple(model.revised(rarity=rarity) for model in scaled))
+
+
+def _calibrated(
+    values: Floats, final: Detector, cross_fit: CrossFit, seed: int, n_jobs: int | None
+) -> tuple[Detector, CrossFit]:
+    fold, folds, evidence = np.where(cross_fit.trusted, cross_fit.fold, -1), cross_fit.detectors, cross_fit.evidence
+    judged, missing = fold >= 0, np.isnan(values).sum(axis=1)
     raw = np.sort(evidence.statistic[judged])
-    counted, examined = evidence.statistic.copy(), Calibration(raw, raw, raw)
+    counted, examined = evidence.statistic.copy(), Calibration(raw, raw, raw, raw[None])
+    incomplete, rng = [], np.random.default_rng(seed)
     for f, model in enumerate(folds):
-        own = np.flatnonzero(judged & (fold == f) & (counted >= examined.examined_above))
-        counted[own[find_sets(model, values[own], evidence.of(own), n_jobs).unusual]] = examined.least
-    clean = evidence.of(judged)
-    complete = judged & ~np.isnan(values).any(axis=1)
-    calibration = Calibration(np.sort(counted[judged]), raw, np.sort(evidence.log_density[complete]))
-    final = final.revised(
-        prices=learn_prices(clean), tails=learn_tails(clean.values), calibration=calibration, rarity=rarity
+        own = np.flatnonzero(fold == f)
+        odd = own[counted[own] >= examined.examined_above]
+        counted[odd[find_sets(model, values[odd], evidence.of(odd), n_jobs).unusual]] = examined.least
+        own = own[np.argsort(missing[own], kind="stable")][: -(-MOST_INCOMPLETE // len(folds))]
+        incomplete.append(_incomplete_statistics(model, values[own], rng, n_jobs))
+    calibration = Calibration(
+        np.sort(counted[judged]),
+        raw,
+        np.sort(evidence.log_density[judged & (missing == 0)]),
+        np.sort(np.hstack(incomplete), axis=1),
     )
-    return final, CrossFit(fold, trusted, tuple(model.revised(calibration=calibration) for model in folds), evidence)
+    final = final.revised(
+        prices=learn_prices(evidence.of(judged)),
+        tails=learn_tails(evidence.values[judged]),
+        calibration=calibration,
+        rarity=folds[0].rarity,
+    )
+    return final, replace(cross_fit, detectors=tuple(model.revised(calibration=calibration) for model in folds))
 
 
 def _others(evidence: Evidence, fold: Integers, out: int) -> Evidence:
     others = (fold >= 0) & (fold != out)
     return evidence.of(others if others.any() else fold >= 0)
+
+
+def _incomplete_statistics(model: Detector, values: Floats, rng: np.random.Generator, n_jobs: int | None) -> Floats:
+    """Return the statistics (len(MISSING_SHARES), n) of rows that lack such a share of their columns, all the same."""
+    statistics = np.empty((len(MISSING_SHARES), len(values)))
+    for found, share in zip(statistics, MISSING_SHARES, strict=True):
+        rest, n_columns = values.copy(), values.shape[1]
+        rest[:, rng.permutation(n_columns)[: max(1, round(share * n_columns))]] = np.nan
+        evidence = weigh_windows(model, rest, n_jobs)
+        weigh_singles(model, rest, evidence, n_jobs)
+        found[:] = model.tails.statistic(evidence.values)
+    return statistics
 
 
 def clean_rests(detector: Detector, values: Floats, out: Booleans) -> Floats:

@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from treemend.exceptions import ModelFileError
+from treemend.mender.calibration import MISSING_SHARES
 from treemend.mender.density import Density
 from treemend.mender.detector import Detector
 from treemend.mender.drift import N_QUANTILES, DriftReference
@@ -53,7 +54,9 @@ class MenderModel:
             raise ModelFileError(str(error)) from None
         check_shapes(detector.tails, sizes, edge="kinds", slope="kinds")
         check_shapes(detector.prices, sizes, extra="kinds")
-        check_shapes(detector.calibration, sizes, statistics="n", raw="n", log_density="complete")
+        sizes["shares"] = len(MISSING_SHARES)
+        calibration = {"statistics": "n", "raw": "n", "log_density": "complete", "incomplete": "shares incomplete"}
+        check_shapes(detector.calibration, sizes, **calibration)
         check_shapes(detector.rarity, sizes, rest_scores="rests")
         check_shapes(detector.repeated, sizes, value="d v", share="d v k", tie="d")
         spread = self.filling.spread

@@ -34,13 +34,13 @@ _CELLS_IN_A_CHUNK = 2**18
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """What is known of n rows before a rate is asked for; cells (n, d) in the order of the columns."""
+    """What is known of n rows; cells (n, d) in the order of the columns."""
 
     statistic: Floats  # evidence of corruption that can be repaired; higher is odder
     raw: Floats  # evidence of corruption, also of rows that no set of their cells explains
     sparse: Booleans  # complete rows that lie where hardly any reference row does
-    conformal: Floats  # p-values of the statistic
-    p_values: Floats  # the same, the small ones smoothed
+    declared: Booleans  # at the rate that was asked for
+    p_values: Floats  # conformal ones of the statistic, the small ones smoothed
     kinds: Labels  # (n, d), of rows that were examined: the kind of corruption, -1 where there is none
     cell_evidence: Floats  # (n, d), log odds that a cell is wrong given the rest of its row; 0 where not examined
 
@@ -79,13 +79,13 @@ def judge_rows(
     rate: float = 0.0,
     n_jobs: int | None = None,
 ) -> Judged:
-    """Judge rows (n, d), NaN where missing; those that would be declared at the rate are examined in any case.
+    """Judge rows (n, d), NaN where missing; a row is declared at the rate only if some set of its cells explains it.
 
     With a cross-fit the rows are those that the model learnt from: each is judged by a detector that has not seen it.
     """
     n, d = values.shape
     calibration, blocks = model.detector.calibration, model.wide.blocks if model.wide else None
-    examine_above = min(calibration.examined_above, calibration.threshold(rate))
+    examine_above = min(calibration.examined_above, calibration.threshold(rate, own=cross_fit is not None))
     raw, statistic, sparse = np.empty(n), np.empty(n), np.zeros(n, dtype=bool)
     kinds, cell_evidence = np.full((n, d), -1, dtype=np.int8), np.zeros((n, d))
     fold = np.full(n, -1) if cross_fit is None else cross_fit.fold
@@ -96,22 +96,18 @@ def judge_rows(
                 cells = blocks.reduce(values[chunk]) if blocks else values[chunk]
                 evidence, found = weigh_and_find(detector, cells, examine_above, n_jobs)
                 incomplete = np.isnan(cells).any(axis=1)
-                bounded = calibration.bounded(evidence.statistic, evidence.values.max(axis=1))
-                raw[chunk] = statistic[chunk] = np.where(incomplete, bounded, evidence.statistic)
+                raw[chunk] = statistic[chunk] = np.maximum(evidence.statistic, calibration.least)
                 sparse[chunk] = calibration.is_sparse(evidence.log_density) & ~incomplete
                 examined = evidence.statistic >= examine_above
                 for known, in_layout in ((kinds, found.kinds), (cell_evidence, evidence.cells)):
                     in_order = detector.layout.to_columns(in_layout[examined])
                     known[chunk[examined]] = blocks.expand(in_order) if blocks else in_order
-                left_alone = found.unusual & (evidence.statistic >= calibration.examined_above)
-                statistic[chunk[left_alone]] = calibration.least
+                statistic[chunk[found.unusual]] = calibration.least
                 advance(len(chunk))
-    conformal = calibration.p_values(statistic)
-    if cross_fit is not None:
-        own = cross_fit.trusted & (fold >= 0)
-        conformal[own] = calibration.p_values(statistic[own], own=True)
-    p_values = calibration.smoothed(conformal, statistic)
-    return Judged(statistic, raw, sparse, conformal, p_values, kinds, cell_evidence)
+    own = fold >= 0 if cross_fit is None else cross_fit.trusted & (fold >= 0)
+    conformal = np.where(own, calibration.p_values(statistic, own=True), calibration.p_values(statistic))
+    declared = statistic > np.where(own, calibration.threshold(rate, own=True), calibration.threshold(rate))
+    return Judged(statistic, raw, sparse, declared, calibration.smoothed(conformal, statistic), kinds, cell_evidence)
 
 
 def mend_rows(
