@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from treemend.tcs import network as operations
 from treemend.tcs.exact import FASTMATH, PADDING, Counting, Ends, Sought, count_up_to, kth_radii
-from treemend.tcs.near import NearRows, count_near
+from treemend.tcs.near import NearRows, count_near, own_block
 from treemend.tcs.network import LANES, Network, estimate_block
 from treemend.tcs.tree import F32, F64, I64, AttributeTree
 
@@ -18,7 +19,7 @@ __all__ = ["RankedScan", "n_kept"]
 
 WIRES_IN_CACHE = 64
 
-N_FIRST = 4
+N_FIRST = 2
 """In so many blocks K rows within the limits are looked for at all nodes before narrow nodes are by themselves."""
 
 Pass = tuple[int, int, int, int, int]
@@ -76,19 +77,29 @@ class RankedScan:
                 found[r] = estimates[:, nodes[r]]
         return found.reshape(len(rows), -1)
 
-    def count_within(self, rows: F64, near: NearRows, counting: Counting) -> None:
+    def count_within(self, rows: F64, counting: Counting) -> None:
         """Count the reference rows with estimates up to two limits, until K are up to the first."""
-        (limits, k, counts), parent, every = counting, self.tree.parent, np.arange(len(self.tree.start))
+        (limits, k, counts), every = counting, np.arange(len(self.tree.start))
+        wide, n_steps = np.setdiff1d(every, self.near.nodes[1:]), 2 * self.near.cut.shape[1]
         for at, network in self._networks(rows, self.alpha):
-            part, on_wires = Counting(limits[:, at], k, counts[:, at]), self._on_wires(rows[at])
+            part, on_wires, n_first = Counting(limits[:, at], k, counts[:, at]), self._on_wires(rows[at]), n_steps
             if network is self.network:
-                count_ranked(self.blocks[:N_FIRST], on_wires, network, every, parent, part)
-                centred = np.pad((rows[at] - self.centre).astype(np.float32), ((0, 0), (0, 8)))
-                count_near(near, centred, (self.tree.start, self.tree.stop), self.kept, part)
-                count_ranked(self.blocks[N_FIRST:], on_wires, network, near.others, parent, part)
-            else:
-                count_ranked(self.blocks, on_wires, network, every, parent, part)
+                n_first = N_FIRST
+            count_ranked(self.near, on_wires, network, every, self.tree.parent, part, 0, n_first)
+            if network is self.network:
+                count_near(self.near, on_wires, self.kept, part)
+                count_ranked(self.near, on_wires, network, wide, self.tree.parent, part, n_first, n_steps)
             counts[:, at] = part.counts
+
+    @cached_property
+    def near(self) -> NearRows:
+        """Reference rows in an order of their own for the root and for each narrow node."""
+        rows = np.full((len(self.reference), self.network.weights.shape[1]), PADDING)
+        rows[:, self.wire] = self.reference - self.centre
+        width = self.network.weights.shape[1] >> self.tree.depth
+        nodes = np.append(0, np.flatnonzero(width <= 8))
+        begin = self.wire[self.tree.start[nodes]]
+        return NearRows.build(rows, nodes, begin, begin + width[nodes])
 
     def _networks(self, rows: F64, alpha: float) -> Iterator[tuple[slice | NDArray[np.intp], Network]]:
         """Yield rows with the network for them: all complete ones, and each with missing values by itself."""
@@ -103,7 +114,7 @@ class RankedScan:
 
     def _on_wires(self, rows: F64) -> F32:
         """Missing values are farther from all than any observed one, also from rows that fill up a block."""
-        on_wires = np.zeros((len(rows), self.network.weights.shape[1]), dtype=np.float32)
+        on_wires = np.zeros((len(rows), self.network.weights.shape[1] + 8), dtype=np.float32)
         on_wires[:, self.wire] = np.where(np.isnan(rows), -PADDING, rows - self.centre)
         return on_wires
 
@@ -187,7 +198,7 @@ def _counting(network: Network, kept: I64) -> Network:
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
 def estimate_row(blocks: F32, row: F32, network: Network, top: int, estimates: F32) -> None:
     """Fill ``estimates``, blocks x (nodes + 1) x LANES, at a node and those below it."""
-    wires = np.zeros(LANES * len(row), dtype=np.float32)
+    wires = np.zeros(LANES * network.weights.shape[1], dtype=np.float32)
     for block in range(len(blocks)):
         estimate_block(blocks[block], row, network, top, wires, estimates[block])
 
@@ -206,18 +217,24 @@ def ranked_radii(
 
 
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
-def count_ranked(blocks: F32, rows: F32, network: Network, nodes: I64, parent: I64, counting: Counting) -> None:
-    """Count estimates at some nodes, with a node its parent.
+def count_ranked(
+    near: NearRows, rows: F32, network: Network, nodes: I64, parent: I64, counting: Counting, first: int, last: int
+) -> None:
+    """Count estimates at some nodes, with a node its parent, in some of the steps from a row's place at the root on.
 
     For each block, a node in doubt is estimated together with all nodes below it.
     """
-    n_nodes, wires = len(parent), np.zeros(LANES * rows.shape[1], dtype=np.float32)
+    n_nodes, wires = len(parent), np.zeros(LANES * network.weights.shape[1], dtype=np.float32)
+    blocks = near.blocks[: near.first[1]].reshape(-1, len(network.weights[0]) // 8, 8 * LANES)
     estimates = np.zeros((n_nodes + 1, LANES), dtype=np.float32)
     tops, doubtful = np.empty((2, n_nodes + 1), dtype=np.int64)
     covered, counts, k = np.zeros(n_nodes, dtype=np.bool_), counting.counts, counting.k
     for r in range(len(rows)):
-        decided = True
-        for block in range(len(blocks)):
+        place, decided = own_block(near, 0, rows[r]), True
+        for step in range(first, last):
+            block = place ^ step
+            if block >= len(blocks):
+                continue
             if decided:
                 n_tops = n_doubtful = 0
                 for node in nodes:
