@@ -4,19 +4,16 @@ For the root and each node of at most 8 columns, reference rows are halved again
 rows that are near to each other (a k-d tree). A row's search begins in the block in which it lies.
 """
 
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
-from treemend.tcs.exact import FASTMATH, PADDING, Counting, count_up_to
+from treemend.tcs.exact import FASTMATH, Counting, count_up_to
 from treemend.tcs.network import LANES, Eight, dot, eight, load, merged, sorted_by_four
 from treemend.tcs.tree import F32, I64
 
 __all__ = ["NearRows", "count_near", "own_block"]
-
-SAMPLE = 16
-"""Rows of a part that say in which column it is widest: more take longer to lay out and place rows little better."""
 
 
 class NearRows(NamedTuple):
@@ -34,38 +31,6 @@ class NearRows(NamedTuple):
     column: I64
     cut: F32
     blocks: F32
-
-    @classmethod
-    def build(cls, rows: F32, nodes: I64, begin: I64, end: I64) -> Self:
-        """Lay rows out at some of the nodes."""
-        n_blocks, width = -(-len(rows) // LANES), end - begin
-        n_splits, n_columns = 1 << (n_blocks.bit_length() - 1), np.maximum(4, width)
-        first = np.append(0, np.cumsum(n_blocks * n_columns))
-        column, cut = (np.zeros((len(nodes), n_splits), dtype=dtype) for dtype in (np.int64, np.float32))
-        blocks = np.empty((first[-1], LANES), dtype=np.float32)
-        for n in range(len(nodes)):
-            order = _halved_again(rows[:, begin[n] : end[n]], column[n], cut[n])
-            padded = np.full((n_blocks * LANES, n_columns[n]), PADDING)
-            padded[: len(rows), : width[n]] = rows[order, begin[n] : end[n]]
-            by_column = padded.reshape(n_blocks, LANES, n_columns[n]).transpose(0, 2, 1)
-            blocks[first[n] : first[n + 1]].reshape(by_column.shape)[:] = by_column
-        return cls(nodes, begin, n_columns, first, column, cut, blocks)
-
-
-def _halved_again(rows: F32, column: I64, cut: F32) -> I64:
-    """Return an order of rows, halved at medians of the widest columns, and write which and where."""
-    n_rows, n_splits = len(rows), len(cut)
-    # As many as can be halved: the last ones stand for the first again, and are left out in the end.
-    order = np.arange(-(-n_rows // n_splits) * n_splits)
-    for level in range(n_splits.bit_length() - 1):
-        parts, at = order.reshape(1 << level, -1), slice(1 << level, 2 << level)
-        n_left = parts.shape[1] // 2
-        sample = rows[parts[:, :: max(1, parts.shape[1] // SAMPLE)] % n_rows]
-        column[at] = np.argmax(np.ptp(sample, axis=1), axis=1)
-        values = rows[parts % n_rows, column[at, None]]
-        turn = np.argpartition(values, n_left, axis=1)
-        order, cut[at] = np.take_along_axis(parts, turn, 1), np.take_along_axis(values, turn, 1)[:, n_left]
-    return order.ravel()[order.ravel() < n_rows]
 
 
 @njit(forceinline=True)

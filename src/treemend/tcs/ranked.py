@@ -19,6 +19,9 @@ __all__ = ["RankedScan", "n_kept"]
 
 WIRES_IN_CACHE = 64
 
+SAMPLE = 16
+"""Rows of a part that say in which column it is widest: more take longer to lay out and place rows little better."""
+
 N_FIRST = 2
 """In so many blocks K rows within the limits are looked for at all nodes before narrow nodes are by themselves."""
 
@@ -94,12 +97,20 @@ class RankedScan:
     @cached_property
     def near(self) -> NearRows:
         """Reference rows in an order of their own for the root and for each narrow node."""
-        rows = np.full((len(self.reference), self.network.weights.shape[1]), PADDING)
-        rows[:, self.wire] = self.reference - self.centre
-        width = self.network.weights.shape[1] >> self.tree.depth
-        nodes = np.append(0, np.flatnonzero(width <= 8))
-        begin = self.wire[self.tree.start[nodes]]
-        return NearRows.build(rows, nodes, begin, begin + width[nodes])
+        n_rows, n_wires, n_blocks = len(self.reference), self.network.weights.shape[1], len(self.blocks)
+        rows = np.full((n_blocks * LANES, n_wires), PADDING)
+        rows[:n_rows, self.wire] = self.reference - self.centre
+        width = n_wires >> self.tree.depth
+        nodes, n_splits = np.append(0, np.flatnonzero(width <= 8)), 1 << (n_blocks.bit_length() - 1)
+        begin, width = self.wire[self.tree.start[nodes]], width[nodes]
+        first = np.append(0, np.cumsum(n_blocks * np.maximum(4, width)))
+        column, cut = (np.zeros((len(nodes), n_splits), dtype=dtype) for dtype in (np.int64, np.float32))
+        blocks = np.full((first[-1], LANES), PADDING)
+        for n, (low, high) in enumerate(zip(begin, begin + width, strict=True)):
+            rows[:n_rows, low:high] = rows[_halved_again(rows[:n_rows, low:high], column[n], cut[n]), low:high]
+            in_order = rows[:, low:high].reshape(n_blocks, LANES, width[n]).transpose(0, 2, 1)
+            blocks[first[n] : first[n + 1]].reshape(n_blocks, -1, LANES)[:, : width[n]] = in_order
+        return NearRows(nodes, begin, np.maximum(4, width), first, column, cut, blocks)
 
     def _networks(self, rows: F64, alpha: float) -> Iterator[tuple[slice | NDArray[np.intp], Network]]:
         """Yield rows with the network for them: all complete ones, and each with missing values by itself."""
@@ -117,6 +128,22 @@ class RankedScan:
         on_wires = np.zeros((len(rows), self.network.weights.shape[1] + 8), dtype=np.float32)
         on_wires[:, self.wire] = np.where(np.isnan(rows), -PADDING, rows - self.centre)
         return on_wires
+
+
+def _halved_again(rows: F32, column: I64, cut: F32) -> I64:
+    """Return an order of rows, halved at medians of the widest columns, and write which and where."""
+    n_rows, n_splits = len(rows), len(cut)
+    # As many as can be halved: the last ones stand for the first again, and are left out in the end.
+    order = np.arange(-(-n_rows // n_splits) * n_splits)
+    for level in range(n_splits.bit_length() - 1):
+        parts, at = order.reshape(1 << level, -1), slice(1 << level, 2 << level)
+        n_left = parts.shape[1] // 2
+        sample = rows[parts[:, :: max(1, parts.shape[1] // SAMPLE)] % n_rows]
+        column[at] = np.argmax(np.ptp(sample, axis=1), axis=1)
+        values = rows[parts % n_rows, column[at, None]]
+        turn = np.argpartition(values, n_left, axis=1)
+        order, cut[at] = np.take_along_axis(parts, turn, 1), np.take_along_axis(values, turn, 1)[:, n_left]
+    return order.ravel()[order.ravel() < n_rows]
 
 
 def _build_network(tree: AttributeTree) -> tuple[I64, Network]:
