@@ -83,15 +83,14 @@ class RankedScan:
     def count_within(self, rows: F64, counting: Counting) -> None:
         """Count the reference rows with estimates up to two limits, until K are up to the first."""
         (limits, k, counts), every = counting, np.arange(len(self.tree.start))
-        wide, n_steps = np.setdiff1d(every, self.near.nodes[1:]), 2 * self.near.cut.shape[1]
+        parent, n_steps = self.tree.parent, 2 * self.near.cut.shape[1]
         for at, network in self._networks(rows, self.alpha):
-            part, on_wires, n_first = Counting(limits[:, at], k, counts[:, at]), self._on_wires(rows[at]), n_steps
+            part, on_wires, nodes, first = Counting(limits[:, at], k, counts[:, at]), self._on_wires(rows[at]), every, 0
             if network is self.network:
-                n_first = N_FIRST
-            count_ranked(self.near, on_wires, network, every, self.tree.parent, part, 0, n_first)
-            if network is self.network:
+                first, nodes = N_FIRST, np.setdiff1d(every, self.near.nodes[1:])
+                count_ranked(self.near, on_wires, network, every, parent, part, 0, first)
                 count_near(self.near, on_wires, self.kept, part)
-                count_ranked(self.near, on_wires, network, wide, self.tree.parent, part, n_first, n_steps)
+            count_ranked(self.near, on_wires, network, nodes, parent, part, first, n_steps)
             counts[:, at] = part.counts
 
     @cached_property
