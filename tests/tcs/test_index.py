@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from tests.tcs import naive
 
 from treemend import threads
-from treemend.tcs import near
 from treemend.tcs.index import NodeIndex
 from treemend.tcs.tree import build_tree
 
@@ -72,8 +71,8 @@ def test_equal_to_the_naive_twin(kind, alpha):
         (40, 5, 4, 0.75),
         (70, 1, 2, 1.0),
         (64, 65, 5, 0.9),
-        (near.FEWEST_ROWS + 5, 27, 3, 1.0),
-        (near.FEWEST_ROWS + 5, 27, 3, 0.75),
+        (2005, 27, 3, 1.0),
+        (2005, 27, 3, 0.75),
     ],
 )
 def test_other_shapes(n_reference, width, depth, alpha):

@@ -12,14 +12,15 @@ from numba import njit
 from numpy.typing import NDArray
 
 from treemend.tcs.exact import CELLS, FASTMATH, LANES, PADDING, ROWS_IN_CELL, Counting, Sought, count_up_to, kth_radii
-from treemend.tcs.near import NearRows, count_near
 from treemend.tcs.tree import F32, F64, I64, AttributeTree
 
 __all__ = ["EuclideanScan"]
 
-BY_NODE, AT_ONCE = 5.0, 16.0
+BY_NODE, AT_ONCE = 16.0, 48.0
 """What a block costs at one node, beside its columns, in columns, and at all nodes, in columns of the root: decides
 when nodes are searched one by one (benchmarks/speed)."""
+
+HALF = LANES // 2
 
 Four = tuple[float, float, float, float]
 Nodes = tuple[I64, I64, I64, I64, I64]
@@ -77,34 +78,27 @@ class EuclideanScan:
 
     def estimates(self, rows: F64, nodes: I64, alpha: float) -> F32:  # noqa: ARG002 - which is 1 here
         """Estimate the squared distances of all reference rows, at one node for each row, rows x reference rows."""
-        missing, sums = np.isnan(rows), np.empty((len(rows), len(self.blocks), 2, LANES // 2), dtype=np.float32)
+        missing, sums = np.isnan(rows), np.empty((len(rows), len(self.blocks), 2, HALF), dtype=np.float32)
         observed, centred = self._in_fours(~missing), self._in_fours(np.where(missing, 0, rows - self.centre))
         for r, node in enumerate(nodes):
             sum_squares(self._halves, centred[r], observed[r], self.nodes[0][node], self.nodes[1][node], sums[r])
         return sums.reshape(len(rows), -1)
 
-    def count_within(self, rows: F64, near: NearRows, counting: Counting) -> None:
+    def count_within(self, rows: F64, counting: Counting) -> None:
         """Count the reference rows with estimates up to two limits, until K are up to the first.
 
         Some blocks are searched at all nodes at once, as long as that is cheaper than the nodes in doubt one by one.
         """
-        centred, missing, searched = rows - self.centre, np.isnan(rows), np.zeros(len(rows), dtype=np.int64)
-        observed, others = np.ones((len(rows), 4 * self.blocks.shape[1]), dtype=np.float32), near.others
-        if missing.any():
-            observed, others = self._in_fours(~missing), np.arange(len(self.tree.start))
-            in_fours = self._in_fours(np.where(missing, 0, centred))
-        else:
-            if len(near.nodes) > 0:
-                ends, padded = (self.tree.start, self.tree.stop), np.pad(centred.astype(np.float32), ((0, 0), (0, 8)))
-                count_near(near, padded, ends, ends[1] - ends[0], counting)
-            in_fours = self._in_fours(centred)
-            count_at_once(self.blocks, self._in_quartets(in_fours), self.nodes, others, counting, searched)
-        count_at_nodes(self._halves, in_fours, observed, self.nodes, others, counting, searched)
+        missing, searched = np.isnan(rows), np.zeros(len(rows), dtype=np.int64)
+        in_fours, observed = self._in_fours(np.where(missing, 0, rows - self.centre)), self._in_fours(~missing)
+        if not missing.any():
+            count_at_once(self.blocks, self._in_quartets(in_fours), self.nodes, counting, searched)
+        count_at_nodes(self._halves, in_fours, observed, self.nodes, counting, searched)
 
     @property
     def _halves(self) -> F32:
         """The blocks, of which half may be enough."""
-        return self.blocks.reshape(*self.blocks.shape[:3], 2, LANES // 2)
+        return self.blocks.reshape(*self.blocks.shape[:3], 2, HALF)
 
     def _in_quartets(self, centred: F32) -> F32:
         """Return for each four rows and four columns the values of the first row, of the second, and so on."""
@@ -114,6 +108,8 @@ class EuclideanScan:
         return np.ascontiguousarray(padded.transpose(0, 2, 1, 3)).reshape(-1, n_fours, 16)
 
     def _in_fours(self, rows: NDArray[Any], dtype: type = np.float32) -> NDArray[Any]:
+        if rows.shape[1] == 4 * self.blocks.shape[1]:
+            return rows.astype(dtype)
         padded = np.zeros((len(rows), 4 * self.blocks.shape[1]), dtype=dtype)
         padded[:, self.place] = rows
         return padded
@@ -195,27 +191,26 @@ def euclidean_radii(blocks: F32, nodes: Nodes, cells: F64, rows: F32, sought: So
 
 
 @njit(forceinline=True, fastmath=FASTMATH)
-def _sum_half(halves: F32, block: int, half: int, row: F32, weights: F32, begin: int, end: int, sums: F32) -> None:
+def _sum_half(fours: F32, half: int, row: F32, weights: F32, sums: F32) -> None:
     """Fill ``sums`` with estimates at one node; ``weights`` are 0 where a value is missing."""
-    for i in range(len(sums)):
+    for i in range(HALF):
         sums[i] = 0
-    for u in range(begin, end):
+    for u in range(len(fours)):
         (x0, x1, x2, x3), (w0, w1, w2, w3) = _four(row, u), _four(weights, u)
-        for i in range(len(sums)):
-            d0, d1 = halves[block, u, 0, half, i] * w0 - x0, halves[block, u, 1, half, i] * w1 - x1
-            d2, d3 = halves[block, u, 2, half, i] * w2 - x2, halves[block, u, 3, half, i] * w3 - x3
+        for i in range(HALF):
+            d0, d1 = fours[u, 0, half, i] * w0 - x0, fours[u, 1, half, i] * w1 - x1
+            d2, d3 = fours[u, 2, half, i] * w2 - x2, fours[u, 3, half, i] * w3 - x3
             sums[i] = sums[i] + d0 * d0 + d1 * d1 + d2 * d2 + d3 * d3
 
 
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
-def count_at_once(blocks: F32, rows: F32, nodes: Nodes, some: I64, counting: Counting, searched: I64) -> None:
+def count_at_once(blocks: F32, rows: F32, nodes: Nodes, counting: Counting, searched: I64) -> None:
     """Count estimates at some nodes, all at once, in as many blocks as ``searched`` says then.
 
     Four rows go through the blocks together, until it is cheaper to look at the nodes in doubt one by one.
     """
     sums, width = np.zeros((nodes[2].max() + 1, 4 * LANES), dtype=np.float32), nodes[1] - nodes[0]
-    counted, counts, k = np.zeros(len(width), dtype=np.bool_), counting.counts, counting.k
-    counted[some] = True
+    counts, k = counting.counts, counting.k
     for quartet in range(len(rows)):
         first, last = 4 * quartet, min(4 * quartet + 4, len(searched))
         block, in_doubt = 0, np.inf
@@ -223,7 +218,7 @@ def count_at_once(blocks: F32, rows: F32, nodes: Nodes, some: I64, counting: Cou
             in_doubt, reference, four_rows = 0.0, blocks[block], rows[quartet]
             for node in nodes[4]:
                 _sum_quartet(reference, four_rows, node, nodes, sums)
-                for r in range(first, last if counted[node] else first):
+                for r in range(first, last):
                     if counts[0, r, node] < k:
                         of_row = sums[nodes[2][node], (r - first) * LANES : (r - first + 1) * LANES]
                         count_up_to(counting, r, node, of_row)
@@ -236,21 +231,19 @@ def count_at_once(blocks: F32, rows: F32, nodes: Nodes, some: I64, counting: Cou
 def sum_squares(halves: F32, row: F32, weights: F32, begin: int, end: int, sums: F32) -> None:
     """Fill ``sums``, blocks x 2 x half the lanes, with estimates at one node."""
     for part in range(2 * len(halves)):
-        block, half = part >> 1, part & 1
-        _sum_half(halves, block, half, row, weights, begin, end, sums[block, half])
+        of_node = halves[part >> 1, begin:end]
+        _sum_half(of_node, part & 1, row[4 * begin : 4 * end], weights[4 * begin : 4 * end], sums[part >> 1, part & 1])
 
 
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
-def count_at_nodes(
-    halves: F32, rows: F32, weights: F32, nodes: Nodes, some: I64, counting: Counting, searched: I64
-) -> None:
+def count_at_nodes(halves: F32, rows: F32, weights: F32, nodes: Nodes, counting: Counting, searched: I64) -> None:
     """Count estimates at some nodes, one node after the other, in the blocks that have not been searched."""
-    sums = np.empty(halves.shape[4], dtype=np.float32)
-    for node in some:
+    sums = np.empty(HALF, dtype=np.float32)
+    for node in range(len(nodes[0])):
         begin, end = nodes[0][node], nodes[1][node]
         for r in range(len(rows)):
-            part = 2 * searched[r]
+            part, x, w = 2 * searched[r], rows[r, 4 * begin : 4 * end], weights[r, 4 * begin : 4 * end]
             while counting.counts[0, r, node] < counting.k and part < 2 * len(halves):
-                _sum_half(halves, part >> 1, part & 1, rows[r], weights[r], begin, end, sums)
+                _sum_half(halves[part >> 1, begin:end], part & 1, x, w, sums)
                 count_up_to(counting, r, node, sums)
                 part += 1

@@ -12,9 +12,7 @@ from typing import Self
 import numpy as np
 
 from treemend.tcs.euclidean import EuclideanScan
-from treemend.tcs.exact import FLOAT32_MARGIN, PADDING, Counting, Sought, nearest_by_estimates
-from treemend.tcs.near import FEWEST_ROWS, WIDEST, NearRows
-from treemend.tcs.network import LANES
+from treemend.tcs.exact import FLOAT32_MARGIN, Counting, Sought, nearest_by_estimates
 from treemend.tcs.ranked import RankedScan, n_kept
 from treemend.tcs.tree import F32, F64, I64, AttributeTree, Bools
 from treemend.threads import for_chunks
@@ -93,14 +91,14 @@ class NodeIndex:
 
         The same as ``radii(rows, n_neighbors) > limits``, but K reference rows within the limit are enough to know.
         """
-        scaled, within, near = self._scaled(rows), np.ldexp(limits, -self.exponent), self._near
+        scaled, within = self._scaled(rows), np.ldexp(limits, -self.exponent)
         labels = np.empty((len(rows), len(self.tree.start)), dtype=np.bool_)
 
         def task(part: slice) -> None:
             some, stretch = scaled[part], self._stretch(scaled[part])
-            squares = self._squared_limits(within, stretch, self._errors(some))
-            counts = np.zeros(squares.shape, dtype=np.int64)
-            self.scan.count_within(some, near, Counting(squares, n_neighbors, counts))
+            counts = np.zeros((2, len(some), len(within)), dtype=np.int64)
+            squares = np.broadcast_to(self._squared_limits(within, stretch, some), counts.shape)
+            self.scan.count_within(some, Counting(squares, n_neighbors, counts))
             n_sure, n_possible = counts
             labels[part] = found = n_sure < n_neighbors
             r, nodes = np.nonzero(found & (n_possible >= n_neighbors))
@@ -135,22 +133,6 @@ class NodeIndex:
         return distances, numbers
 
     @cached_property
-    def _near(self) -> NearRows:
-        tree, alpha, n_rows = self.tree, self.alpha, len(self.reference)
-        width, n_blocks = tree.stop - tree.start, -(-n_rows // LANES)
-        narrow = (width <= WIDEST) & (alpha < 1 or n_rows >= FEWEST_ROWS)
-        nodes, n_splits = np.flatnonzero(narrow), 1 << (n_blocks - 1).bit_length()
-        column, cut = (np.zeros((len(nodes), n_splits), dtype=dtype) for dtype in (np.int64, np.float32))
-        blocks = np.empty((len(nodes), n_blocks, 8, LANES), dtype=np.float32)
-        for i, node in enumerate(nodes):
-            rows = np.full((n_splits * LANES, 8), float(PADDING))
-            rows[:n_rows, : width[node]] = (self.reference - self.centre)[:, tree.start[node] : tree.stop[node]]
-            order, column[i], cut[i] = _halved_again(rows, width[node], n_splits)
-            blocks[i] = rows[order[:n_blocks]].transpose(0, 2, 1)
-        in_lanes = blocks.reshape(len(nodes), n_blocks, 8 * LANES)
-        return NearRows(nodes, np.flatnonzero(~narrow), column, cut, in_lanes)
-
-    @cached_property
     def _relative(self) -> F64:
         """Bound the relative errors of the roots of estimates, one a node: half a rounding for each term, and some."""
         return np.asarray(0.6 * _ROUNDING * (self.tree.stop - self.tree.start + 8))
@@ -160,35 +142,45 @@ class NodeIndex:
 
         0 where all values of a row are such multiples of a power of two that float32 arithmetic is exact.
         """
-        values, width = scaled - self.centre, self.tree.stop - self.tree.start
+        values = scaled - self.centre
         values[np.isnan(values)] = 0
-        errors = np.sqrt(values**2 @ self._members)
-        errors += self.spread
-        errors *= 1.01 * _ROUNDING
-        errors += _UNDERFLOW * np.sqrt(width)
-        if self.grid > 0:
-            values, largest = values / self.grid, self.spread[0] / self.grid
-            on_grid = ((values == np.rint(values)) & (np.abs(values) <= largest)).all(axis=1, keepdims=True)
-            errors[on_grid & (width * (2 * largest) ** 2 <= 1 / _ROUNDING)] = 0
-        return np.asarray(errors)
+        errors = self._bound(np.sqrt(values**2 @ self._members))
+        return np.where(self._float32_is_exact(scaled), 0, errors)
 
-    def _squared_limits(self, limits: F64, stretch: F64, errors: F64) -> F32:
+    def _bound(self, lengths: F64) -> F64:
+        """Bound the errors where a row is no farther from the centre than these lengths."""
+        width = self.tree.stop - self.tree.start
+        return np.asarray(1.01 * _ROUNDING * (lengths + self.spread) + _UNDERFLOW * np.sqrt(width))
+
+    def _float32_is_exact(self, scaled: F64) -> Bools:
+        """Say where all values are such multiples of a power of two that float32 arithmetic is exact, rows x nodes."""
+        if self.grid == 0:
+            return np.zeros((1, 1), dtype=np.bool_)
+        values, largest = (scaled - self.centre) / self.grid, self.spread[0] / self.grid
+        on_grid = np.isnan(values) | (values == np.rint(values)) & (np.abs(values) <= largest)
+        fits = (self.tree.stop - self.tree.start) * (2 * largest) ** 2 <= 1 / _ROUNDING
+        return np.asarray(on_grid.all(axis=1, keepdims=True) & fits)
+
+    def _squared_limits(self, limits: F64, stretch: F64, scaled: F64) -> F32:
         """Return up to which estimates distances are surely within the limits, and up to which they may be.
 
-        2 x rows x nodes; negative where none is.
+        2 x rows x nodes, or one row for all; negative where none is. A row within the limit is no farther from the
+        centre than ``spread`` and the limit together, in the columns that count.
         """
-        squares, exact = np.empty((2, *errors.shape), dtype=np.float32), errors == 0
+        errors = self._bound(np.clip(limits, 0, 1e20) + self.spread)
+        exact = self._float32_is_exact(scaled)
         with np.errstate(over="ignore", invalid="ignore"):
             limit = limits / stretch
-            if not exact.all():
-                low, high = limit - errors, limit + errors
-                squares[0] = low * np.abs(low) * ((1 - FLOAT32_MARGIN) / (1 + self._relative) ** 2)
-                squares[1] = np.where(limit < 0, -1, high * high * ((1 + FLOAT32_MARGIN) / (1 - self._relative) ** 2))
+            low, high = limit - errors, limit + errors
+            low = low * np.abs(low) * ((1 - FLOAT32_MARGIN) / (1 + self._relative) ** 2)
+            high = np.where(limit < 0, -1, high * high * ((1 + FLOAT32_MARGIN) / (1 - self._relative) ** 2))
+            squares = np.array([low, high], dtype=np.float32)
             if exact.any():
                 # The largest float32 whose root, stretched, does not exceed the limit.
                 largest = np.where(limit < 0, -1, limit**2).astype(np.float32)
                 too_large = np.sqrt(np.abs(largest, dtype=np.float64)) * stretch > limits
-                np.copyto(squares, np.where(too_large, np.nextafter(largest, np.float32(-1)), largest), where=exact)
+                largest = np.where(too_large, np.nextafter(largest, np.float32(-1)), largest)
+                squares = np.where(exact, largest, squares)
         return squares
 
     def _stretch(self, rows: F64) -> F64:
@@ -215,19 +207,6 @@ class NodeIndex:
 
     def _work(self) -> int:
         return len(self.reference) * int((self.tree.stop - self.tree.start).sum())
-
-
-def _halved_again(rows: F64, width: int, n_splits: int) -> tuple[I64, I64, F64]:
-    """Order rows into blocks by medians of the widest columns, see `NearRows`; padding is to the right of all rows."""
-    order, column, cut = np.arange(len(rows)), np.zeros(n_splits, dtype=np.int64), np.zeros(n_splits)
-    for level in range(n_splits.bit_length() - 1):
-        parts, at = order.reshape(1 << level, -1), slice(1 << level, 2 << level)
-        n_left = parts.shape[1] // 2
-        column[at] = np.argmax(np.std(rows[parts, :width], axis=1), axis=1)
-        values = rows[parts, column[at, None]]
-        turn = np.argpartition(values, n_left, axis=1)
-        order, cut[at] = np.take_along_axis(parts, turn, 1), np.take_along_axis(values, turn, 1)[:, n_left]
-    return order.reshape(n_splits, -1), column, cut
 
 
 def _grid(centred: F64) -> float:

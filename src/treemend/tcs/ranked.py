@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from treemend.tcs import network as operations
 from treemend.tcs.exact import FASTMATH, PADDING, Counting, Ends, Sought, count_up_to, kth_radii
-from treemend.tcs.near import NearRows, count_near
+from treemend.tcs.near import NearRows, count_near, own_block
 from treemend.tcs.network import LANES, Network, estimate_block
 from treemend.tcs.tree import F32, F64, I64, AttributeTree
 
@@ -18,7 +19,10 @@ __all__ = ["RankedScan", "n_kept"]
 
 WIRES_IN_CACHE = 64
 
-N_FIRST = 4
+SAMPLE = 16
+"""Rows of a part that say in which column it is widest: more take longer to lay out and place rows little better."""
+
+N_FIRST = 2
 """In so many blocks K rows within the limits are looked for at all nodes before narrow nodes are by themselves."""
 
 Pass = tuple[int, int, int, int, int]
@@ -76,19 +80,36 @@ class RankedScan:
                 found[r] = estimates[:, nodes[r]]
         return found.reshape(len(rows), -1)
 
-    def count_within(self, rows: F64, near: NearRows, counting: Counting) -> None:
+    def count_within(self, rows: F64, counting: Counting) -> None:
         """Count the reference rows with estimates up to two limits, until K are up to the first."""
-        (limits, k, counts), parent, every = counting, self.tree.parent, np.arange(len(self.tree.start))
+        (limits, k, counts), every = counting, np.arange(len(self.tree.start))
+        parent, n_steps = self.tree.parent, 2 * self.near.cut.shape[1]
         for at, network in self._networks(rows, self.alpha):
-            part, on_wires = Counting(limits[:, at], k, counts[:, at]), self._on_wires(rows[at])
+            part, on_wires, nodes, first = Counting(limits[:, at], k, counts[:, at]), self._on_wires(rows[at]), every, 0
             if network is self.network:
-                count_ranked(self.blocks[:N_FIRST], on_wires, network, every, parent, part)
-                centred = np.pad((rows[at] - self.centre).astype(np.float32), ((0, 0), (0, 8)))
-                count_near(near, centred, (self.tree.start, self.tree.stop), self.kept, part)
-                count_ranked(self.blocks[N_FIRST:], on_wires, network, near.others, parent, part)
-            else:
-                count_ranked(self.blocks, on_wires, network, every, parent, part)
+                first, nodes = N_FIRST, np.setdiff1d(every, self.near.nodes[1:])
+                count_ranked(self.near, on_wires, network, every, parent, part, 0, first)
+                count_near(self.near, on_wires, self.kept, part)
+            count_ranked(self.near, on_wires, network, nodes, parent, part, first, n_steps)
             counts[:, at] = part.counts
+
+    @cached_property
+    def near(self) -> NearRows:
+        """Reference rows in an order of their own for the root and for each narrow node."""
+        n_rows, n_wires, n_blocks = len(self.reference), self.network.weights.shape[1], len(self.blocks)
+        rows = np.full((n_blocks * LANES, n_wires), PADDING)
+        rows[:n_rows, self.wire] = self.reference - self.centre
+        width = n_wires >> self.tree.depth
+        nodes, n_splits = np.append(0, np.flatnonzero(width <= 8)), 1 << (n_blocks.bit_length() - 1)
+        begin, width = self.wire[self.tree.start[nodes]], width[nodes]
+        first = np.append(0, np.cumsum(n_blocks * np.maximum(4, width)))
+        column, cut = (np.zeros((len(nodes), n_splits), dtype=dtype) for dtype in (np.int64, np.float32))
+        blocks = np.full((first[-1], LANES), PADDING)
+        for n, (low, high) in enumerate(zip(begin, begin + width, strict=True)):
+            rows[:n_rows, low:high] = rows[_halved_again(rows[:n_rows, low:high], column[n], cut[n]), low:high]
+            in_order = rows[:, low:high].reshape(n_blocks, LANES, width[n]).transpose(0, 2, 1)
+            blocks[first[n] : first[n + 1]].reshape(n_blocks, -1, LANES)[:, : width[n]] = in_order
+        return NearRows(nodes, begin, np.maximum(4, width), first, column, cut, blocks)
 
     def _networks(self, rows: F64, alpha: float) -> Iterator[tuple[slice | NDArray[np.intp], Network]]:
         """Yield rows with the network for them: all complete ones, and each with missing values by itself."""
@@ -103,9 +124,25 @@ class RankedScan:
 
     def _on_wires(self, rows: F64) -> F32:
         """Missing values are farther from all than any observed one, also from rows that fill up a block."""
-        on_wires = np.zeros((len(rows), self.network.weights.shape[1]), dtype=np.float32)
+        on_wires = np.zeros((len(rows), self.network.weights.shape[1] + 8), dtype=np.float32)
         on_wires[:, self.wire] = np.where(np.isnan(rows), -PADDING, rows - self.centre)
         return on_wires
+
+
+def _halved_again(rows: F32, column: I64, cut: F32) -> I64:
+    """Return an order of rows, halved at medians of the widest columns, and write which and where."""
+    n_rows, n_splits = len(rows), len(cut)
+    # As many as can be halved: the last ones stand for the first again, and are left out in the end.
+    order = np.arange(-(-n_rows // n_splits) * n_splits)
+    for level in range(n_splits.bit_length() - 1):
+        parts, at = order.reshape(1 << level, -1), slice(1 << level, 2 << level)
+        n_left = parts.shape[1] // 2
+        sample = rows[parts[:, :: max(1, parts.shape[1] // SAMPLE)] % n_rows]
+        column[at] = np.argmax(np.ptp(sample, axis=1), axis=1)
+        values = rows[parts % n_rows, column[at, None]]
+        turn = np.argpartition(values, n_left, axis=1)
+        order, cut[at] = np.take_along_axis(parts, turn, 1), np.take_along_axis(values, turn, 1)[:, n_left]
+    return order.ravel()[order.ravel() < n_rows]
 
 
 def _build_network(tree: AttributeTree) -> tuple[I64, Network]:
@@ -187,7 +224,7 @@ def _counting(network: Network, kept: I64) -> Network:
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
 def estimate_row(blocks: F32, row: F32, network: Network, top: int, estimates: F32) -> None:
     """Fill ``estimates``, blocks x (nodes + 1) x LANES, at a node and those below it."""
-    wires = np.zeros(LANES * len(row), dtype=np.float32)
+    wires = np.zeros(LANES * network.weights.shape[1], dtype=np.float32)
     for block in range(len(blocks)):
         estimate_block(blocks[block], row, network, top, wires, estimates[block])
 
@@ -206,18 +243,24 @@ def ranked_radii(
 
 
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
-def count_ranked(blocks: F32, rows: F32, network: Network, nodes: I64, parent: I64, counting: Counting) -> None:
-    """Count estimates at some nodes, with a node its parent.
+def count_ranked(
+    near: NearRows, rows: F32, network: Network, nodes: I64, parent: I64, counting: Counting, first: int, last: int
+) -> None:
+    """Count estimates at some nodes, with a node its parent, in some of the steps from a row's place at the root on.
 
     For each block, a node in doubt is estimated together with all nodes below it.
     """
-    n_nodes, wires = len(parent), np.zeros(LANES * rows.shape[1], dtype=np.float32)
+    n_nodes, wires = len(parent), np.zeros(LANES * network.weights.shape[1], dtype=np.float32)
+    blocks = near.blocks[: near.first[1]].reshape(-1, len(network.weights[0]) // 8, 8 * LANES)
     estimates = np.zeros((n_nodes + 1, LANES), dtype=np.float32)
     tops, doubtful = np.empty((2, n_nodes + 1), dtype=np.int64)
     covered, counts, k = np.zeros(n_nodes, dtype=np.bool_), counting.counts, counting.k
     for r in range(len(rows)):
-        decided = True
-        for block in range(len(blocks)):
+        place, decided = own_block(near, 0, rows[r]), True
+        for step in range(first, last):
+            block = place ^ step
+            if block >= len(blocks):
+                continue
             if decided:
                 n_tops = n_doubtful = 0
                 for node in nodes:
