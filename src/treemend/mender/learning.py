@@ -19,6 +19,7 @@ from treemend.mender.detector import Detector, Evidence, Prices, find_sets, weig
 from treemend.mender.evidence import FOREIGN, NOISE, SHIFTED, SINGLE
 from treemend.mender.layout import Layout
 from treemend.mender.stuck import learn_repeated_values
+from treemend.mender.wide import MOST_COLUMNS, lay_blocks, learn_wide
 from treemend.progress import step
 
 # Twice as many with few rows, or fewer than `ROWS_PER_COLUMN` a column: there a density of four fifths of the rows is
@@ -61,27 +62,33 @@ def learn_detector(
     trusted. Told the log odds (m, 4) of windows and stuck values of the rows that are judged, ``trust`` tells which of
     them set prices, scales and the threshold; all by default.
     """
-    n = len(values)
+    n, blocks, cell_layout = len(values), None, layout
     shuffled = np.random.default_rng(seed).permutation(n)
     crossed = n <= MOST_CROSS_FITTED
-    learnable = values if learnable is None else learnable
+    learnable = cells = values if learnable is None else learnable
+    if values.shape[1] > MOST_COLUMNS:
+        blocks, cell_layout = lay_blocks(learnable, layout)
+        cells = blocks.reduce(learnable)
     n_learnt = n if crossed else min(MOST_LEARNT, n - FEWEST_JUDGED)
     learning = np.arange(n) if crossed else np.sort(shuffled[:n_learnt])
-    learning = learning[~np.isnan(learnable[learning]).all(axis=1)]
-    widths, learnt = column_widths(learnable), learnable[learning]
-    shape = choose_shape(learn_columns(learnt, layout.order, widths).to_rows(learnt)[0], seed)
-    final = _uncalibrated(learnt, layout, widths, shape, seed)
-    fold, folds = np.full(n, -1), [final] * FOLDS
+    learning = learning[~np.isnan(cells[learning]).all(axis=1)]
+    widths, learnt = column_widths(cells), cells[learning]
+    shape = choose_shape(learn_columns(learnt, cell_layout.order, widths).to_rows(learnt)[0], seed)
+    final = _uncalibrated(learnt, cell_layout, widths, shape, seed)
+    fold, folds, parts = np.full(n, -1), [final] * FOLDS, []
     if crossed and n > 1:
-        few = n <= FEW_ROWS or n < ROWS_PER_COLUMN * values.shape[1]
+        few = n <= FEW_ROWS or n < ROWS_PER_COLUMN * cells.shape[1]
         n_folds = min(n, 2 * FOLDS if few else FOLDS)
         fold = shuffled % n_folds
-        parts = [learnt[fold[learning] != f] for f in range(n_folds)]
-        folds = [_uncalibrated(part, layout, widths, shape, seed) for part in parts]
+        parts = [learning[fold[learning] != f] for f in range(n_folds)]
+        folds = [_uncalibrated(cells[part], cell_layout, widths, shape, seed) for part in parts]
     elif not crossed:
         fresh = shuffled[n_learnt:][:MOST_JUDGED]
         fold[fresh] = np.arange(len(fresh)) % FOLDS
-    evidence = Evidence.none(*values.shape)
+    if blocks:
+        wide = learn_wide(learnable, layout, blocks, [learning, *parts], fold, seed)
+        final, *folds = (model.revised(wide=own) for model, own in zip([final, *folds], wide, strict=True))
+    evidence = Evidence.none(*cells.shape)
     for f, model in enumerate(folds):
         own = np.flatnonzero(fold == f)
         with step(f"fold {f + 1} of {len(folds)}"):
@@ -150,7 +157,8 @@ def _calibrated(
         own = np.flatnonzero(fold == f)
         evidence.statistic[own] = model.tails.statistic(evidence.values[own])
         own = own[trusted[own]][:MOST_RESTS]
-        rests.append(clean_rests(model, values[own], _random_stretches(len(own), values.shape[1], rng)))
+        stretches = _random_stretches(len(own), model.layout.n_features, rng)
+        rests.append(clean_rests(model, model.cells_of(values[own]), stretches))
     rarity = Rarity(np.sort(np.concatenate(rests)))
     folds = [model.revised(rarity=rarity) for model in folds]
     raw = np.sort(evidence.statistic[judged])
