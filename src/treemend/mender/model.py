@@ -62,7 +62,7 @@ class MenderModel:
                 raise ModelFileError(f"{sizes['columns']} columns need as many cells, got {sizes['d']}.")
             return
         blocks = wide.blocks
-        check_shapes(blocks, sizes, block="columns", unit="columns")
+        check_shapes(blocks, sizes, block="columns", unit="columns", level="columns")
         check_shapes(wide.columns, sizes, **dict.fromkeys(columns, "columns"))
         check_shapes(wide.density, sizes, centre="columns", factor="columns r", noise="columns")
         check_shapes(wide.residuals, sizes, scale="columns")

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treemend.arrays import Booleans, Floats, Integers, Labels
-from treemend.mender.columns import FARTHEST, Columns, column_widths, learn_columns
+from treemend.mender.columns import FARTHEST, Columns, column_quantiles, column_widths, learn_columns
 from treemend.mender.evidence import KEPT, SHIFT, STUCK
 from treemend.mender.layout import Layout
 from treemend.mender.low_rank import LowRankDensity, choose_rank, last_score, learn_low_rank, leftovers
@@ -36,11 +36,13 @@ class Blocks:
 
     block: Integers  # number of each column's block
     unit: Floats  # what the values of each column are divided by
+    level: Floats  # median of each column, in its unit
 
     def reduce(self, values: Floats) -> Floats:
-        """Return the mean of each block, over the values that are there."""
+        """Return the mean of each block; columns that are missing are as far from their level as the others."""
         with np.errstate(over="ignore"):
-            return self.mean(np.clip(values / self.unit, -FARTHEST, FARTHEST))
+            away = np.clip(values / self.unit - self.level, -FARTHEST, FARTHEST)
+        return np.asarray(self.mean(away) + self.mean(self.level[None]))
 
     def mean(self, cells: Floats) -> Floats:
         """Return the mean of the columns of each block, as they are, over those that are there."""
@@ -139,7 +141,7 @@ def lay_blocks(values: Floats, layout: Layout) -> tuple[Blocks, Layout]:
     # With one unit, equal values stay equal: a stuck run is seen.
     alike = np.median(np.abs(np.diff(np.log(widths[layout.order])))) < math.log(MOST_UNLIKE)
     unit = np.full(d, np.median(widths)) if alike else widths
-    return Blocks(block, unit), Layout(np.arange(int(place.max()) + 1), grid, groups)
+    return Blocks(block, unit, column_quantiles(values, (0.5,))[0] / unit), Layout(np.arange(int(place.max()) + 1), grid, groups)
 
 
 def learn_wide(
