@@ -141,7 +141,9 @@ def lay_blocks(values: Floats, layout: Layout) -> tuple[Blocks, Layout]:
     # With one unit, equal values stay equal: a stuck run is seen.
     alike = np.median(np.abs(np.diff(np.log(widths[layout.order])))) < math.log(MOST_UNLIKE)
     unit = np.full(d, np.median(widths)) if alike else widths
-    return Blocks(block, unit, column_quantiles(values, (0.5,))[0] / unit), Layout(np.arange(int(place.max()) + 1), grid, groups)
+    return Blocks(block, unit, column_quantiles(values, (0.5,))[0] / unit), Layout(
+        np.arange(int(place.max()) + 1), grid, groups
+    )
 
 
 def learn_wide(
