@@ -207,11 +207,14 @@ def rest_scores(form: Floats, kept: Integers, tail: float) -> Floats:
     return np.asarray(fisher.logsf(form / kept, kept, tail))
 
 
-def is_unusual(rarity: Rarity, answers: Answers, tail: float) -> Booleans:
-    """Tell which declared rows are left alone, by the sets found in them and the tail of the density."""
+def is_unusual(rarity: Rarity, answers: Answers, tail: float, kept: Integers | None = None) -> Booleans:
+    """Tell which declared rows are left alone, by the sets found in them and the tail of the density.
+
+    ``kept`` (n,) is how many cells the rests have, if these are not the columns that the sets are of.
+    """
     out = answers.labels >= 0
     level = np.where(out.mean(axis=1) > MOST_COVERED, TYPICAL, max(ORDINARY, 1 / (len(rarity.rest_scores) + 1)))
-    odd = rarity.p_values(rest_scores(answers.rest, (~out).sum(axis=1), tail)) < level
+    odd = rarity.p_values(rest_scores(answers.rest, (~out).sum(axis=1) if kept is None else kept, tail)) < level
     stuck = (answers.labels == STUCK).any(axis=1)
     moved = (answers.move > answers.odds) & (answers.move > LEAST_MOVE) & ~stuck
     unlikely = (answers.odds < LEAST_ODDS) & ~stuck

@@ -21,7 +21,6 @@ from treemend.mender.layout import Layout
 from treemend.mender.learning import CrossFit, cross_fit_rows
 from treemend.mender.model import MenderModel
 from treemend.mender.pipeline import fit_model
-from treemend.mender.wide import MOST_COLUMNS, lay_blocks
 from treemend.progress import step
 from treemend.result import adjusted_p_values
 
@@ -48,15 +47,11 @@ def fit_contaminated(
     values: Floats, layout: Layout, *, seed: int = 0, n_jobs: int | None = None
 ) -> tuple[MenderModel, CrossFit]:
     """Learn from rows of which some are corrupted, and return what `fit_model` does."""
-    blocks, cell_layout = lay_blocks(values, layout) if values.shape[1] > MOST_COLUMNS else (None, layout)
-    cells = blocks.reduce(values) if blocks else values
-    learnable = cells
+    learnable = values
     for number, trust in enumerate((_all_but_the_oddest, lambda evidence: ~reject_rows(evidence, FDR, LIGHT))):
         with step(f"Looking for corrupted rows of the reference, round {number + 1} of 2"):
-            cross_fit, _ = cross_fit_rows(cells, cell_layout, seed, n_jobs, learnable=learnable, trust=trust)
-            learnable = _without_corrupted_cells(cells, cross_fit, n_jobs)
-    corrupted = np.isnan(learnable) & ~np.isnan(cells)
-    learnable = np.where(blocks.expand(corrupted) if blocks else corrupted, np.nan, values)
+            _, cross_fit = cross_fit_rows(values, layout, seed, n_jobs, learnable=learnable, trust=trust)
+            learnable = _without_corrupted_cells(values, cross_fit, n_jobs)
     return fit_model(values, layout, learnable=learnable, trust=_trusted_rows, seed=seed, n_jobs=n_jobs)
 
 
@@ -130,6 +125,6 @@ def _without_corrupted_cells(values: Floats, cross_fit: CrossFit, n_jobs: int | 
         if not len(rows):
             continue
         found = find_sets(detector, values[rows], cross_fit.evidence.of(rows), n_jobs)
-        wrong = detector.layout.to_columns(found.kinds >= 0) | found.unusual[:, None]
+        wrong = (found.kinds >= 0) | found.unusual[:, None]
         learnable[rows] = np.where(wrong, np.nan, values[rows])
     return learnable

@@ -16,9 +16,10 @@ from treemend.arrays import Booleans, Floats, Integers, Labels
 from treemend.mender.boxes import WindowCells
 from treemend.mender.calibration import Calibration, Rarity, Tails, is_unusual
 from treemend.mender.columns import Columns
-from treemend.mender.density import Density
+from treemend.mender.density import Density, expect_rows
 from treemend.mender.evidence import (
     FOREIGN,
+    KEPT,
     NARROW,
     NOISE,
     SHIFTED,
@@ -33,9 +34,10 @@ from treemend.mender.evidence import (
 from treemend.mender.layout import Layout
 from treemend.mender.moves import Mixture, Rules
 from treemend.mender.sets import Answers, Starts, find_rows
-from treemend.mender.shifts import Deviations
+from treemend.mender.shifts import name_shifted
 from treemend.mender.stuck import RepeatedValues, name_constant, stuck_evidence
 from treemend.mender.swept import Law
+from treemend.mender.wide import WideRows
 from treemend.mender.windows import BLOCKS, most_cells, run_prior
 from treemend.threads import for_chunks
 
@@ -70,6 +72,7 @@ class Group(NamedTuple):
     values: Floats  # m x c, in the user's units
     rows: Floats  # m x c: coordinates
     log_slope: Floats  # m x c
+    given: Floats  # m x columns: what they were given as
 
     def block(self, some: Any = slice(None)) -> Any:
         """Return what selects the cells of some of these rows from an array of all rows and cells."""
@@ -101,6 +104,7 @@ class Detector:
     tails: Tails
     calibration: Calibration
     rarity: Rarity
+    wide: WideRows | None = None  # of rows whose cells are blocks of columns
 
     @cached_property
     def _complete(self) -> Scan:
@@ -118,11 +122,16 @@ class Detector:
         """The quadratic form that half of the clean rests of 0, 1, ... d cells do not exceed."""
         return self.rarity.typical_forms(len(self.layout.order), self.density.tail)
 
+    def cells_of(self, values: Floats) -> Floats:
+        """Return the values of cells: those of columns, or of blocks of them."""
+        return self.wide.blocks.reduce(values) if self.wide else values
+
     def groups(self, values: Floats) -> Iterator[Group]:
         """Yield rows (n, d), given in the user's units and column order, that can be judged together.
 
         Rows with less than two cells are not judged.
         """
+        given, values = values, self.cells_of(values)
         rows, log_slope = self.columns.to_rows(values)
         observed = ~np.isnan(rows)
         judged = observed.sum(axis=1) > 1
@@ -131,7 +140,7 @@ class Detector:
         def group(scan: Scan, members: Integers, cells: Integers) -> Group:
             place = np.ix_(members, cells)
             laid = values[np.ix_(members, self.layout.order[cells])]
-            return Group(scan, members, cells, laid, rows[place], log_slope[place])
+            return Group(scan, members, cells, laid, rows[place], log_slope[place], given[members])
 
         if complete.any():
             yield group(self._complete, np.flatnonzero(complete), np.arange(rows.shape[1]))
@@ -179,15 +188,16 @@ class Evidence:
 
 
 class Sets(NamedTuple):
-    """Of n rows: kind of each cell (n, d), -1 where it is kept; and whether no set explains the row (n,)."""
+    """Of n rows: kind of each cell (n, d), -1 where kept; whether no set explains the row (n,); log odds of cells."""
 
     kinds: Labels
     unusual: Booleans
+    cells: Floats
 
     @classmethod
     def none(cls, n: int, d: int) -> "Sets":
         """Return what is said of n rows that were not looked into."""
-        return cls(np.full((n, d), -1, np.int8), np.zeros(n, bool))
+        return cls(np.full((n, d), -1, np.int8), np.zeros(n, bool), np.zeros((n, d)))
 
 
 def mixture_arrays(scan: Scan) -> tuple[Mixture, Law]:
@@ -222,22 +232,23 @@ def weigh_and_find(
     Those are the rows whose statistic is at least ``examine_above``; others have no set and are not unusual. Neither
     threads nor the other rows change what is said of a row by a bit.
     """
-    evidence, sets = Evidence.none(*values.shape), Sets.none(*values.shape)
+    shape = len(values), detector.layout.n_features
+    evidence, sets = Evidence.none(*shape), Sets.none(*shape)
     for group in detector.groups(values):
         weighed = _weigh_windows(detector, group, evidence, n_jobs)
         _weigh_singles(detector, group, evidence, n_jobs, weighed)
-        log_odds, missing = evidence.values[group.members], 1 - len(group.cells) / values.shape[1]
+        log_odds, missing = evidence.values[group.members], 1 - len(group.cells) / shape[1]
         statistic = detector.tails.statistic(log_odds)
         if missing:
             statistic = detector.calibration.comparable(statistic, log_odds.max(axis=1), missing)
         evidence.statistic[group.members] = statistic
         _find_sets(detector, group, statistic >= examine_above, evidence, sets, n_jobs, weighed)
-    return evidence, sets
+    return evidence, _of_columns(detector, values, evidence, sets, evidence.statistic >= examine_above, n_jobs)
 
 
 def weigh_windows(detector: Detector, values: Floats, n_jobs: int | None = None) -> Evidence:
     """Weigh windows, stuck values and each cell by itself; there is no statistic yet."""
-    found = Evidence.none(*values.shape)
+    found = Evidence.none(len(values), detector.layout.n_features)
     for group in detector.groups(values):
         _weigh_windows(detector, group, found, n_jobs)
     return found
@@ -251,10 +262,29 @@ def weigh_singles(detector: Detector, values: Floats, found: Evidence, n_jobs: i
 
 def find_sets(detector: Detector, values: Floats, evidence: Evidence, n_jobs: int | None = None) -> Sets:
     """Find the overwritten cells of declared rows, of which the evidence is known."""
-    found = Sets.none(*values.shape)
+    found, every = Sets.none(*evidence.cells.shape), np.ones(len(values), bool)
     for group in detector.groups(values):
-        _find_sets(detector, group, np.ones(len(group.members), bool), evidence, found, n_jobs)
-    return found
+        _find_sets(detector, group, every[group.members], evidence, found, n_jobs)
+    return _of_columns(detector, values, evidence, found, every, n_jobs)
+
+
+def _of_columns(
+    detector: Detector, values: Floats, evidence: Evidence, found: Sets, chosen: Booleans, n_jobs: int | None
+) -> Sets:
+    """Return what is said of columns, by what was found in the cells of chosen rows: those of blocks are refined."""
+    wide, some, explained = detector.wide, np.flatnonzero(chosen), np.where(found.unusual[:, None], KEPT, found.kinds)
+    if wide is None:
+        return Sets(detector.layout.to_columns(explained), found.unusual, detector.layout.to_columns(evidence.cells))
+    sets = Sets.none(*values.shape)
+    kinds, odds, sets.cells[some], rest = wide.find(values[some], found.kinds[some], n_jobs)
+    rest = detector.columns.to_rows(rest)[0]
+    level, form = expect_rows(detector.density, rest)
+    likeliest = form[np.arange(len(form)), level.argmax(axis=1)]
+    answers = Answers(kinds, odds, odds, likeliest, np.full(len(some), -np.inf))
+    odd = is_unusual(detector.rarity, answers, detector.density.tail, (~np.isnan(rest)).sum(axis=1))
+    kinds[odd] = wide.blocks.expand(explained[some[odd]])
+    sets.kinds[some], sets.unusual[some] = kinds, odd & found.unusual[some]
+    return sets
 
 
 def _weigh_windows(detector: Detector, group: Group, found: Evidence, n_jobs: int | None) -> WindowEvidence:
@@ -281,6 +311,9 @@ def _weigh_windows(detector: Detector, group: Group, found: Evidence, n_jobs: in
 def _weigh_singles(
     detector: Detector, group: Group, found: Evidence, n_jobs: int | None, weighed: WindowEvidence | None = None
 ) -> None:
+    if detector.wide:
+        found.values[group.members, SINGLE] = detector.wide.weigh(group.given, n_jobs)
+        return
     rules = set_rules(group.scan, detector.prices.single, detector.prices.extra, 0, SINGLE_STEPS)
     evidence = found.cells[group.block()].max(axis=1) + rules.prior[1, 1]
     grown = evidence > 0
@@ -319,53 +352,18 @@ def _find_sets(
             # A rest that is odd stays so, whatever its cells are called.
             believed = answers._replace(odds=np.full(len(rows), np.inf))
             sought = ~is_unusual(detector.rarity, believed, detector.density.tail)
-            _find_shifts(detector, group, some, sought, rules.extra, answers)
+            columns = detector.columns.part(group.cells)
+            name_shifted(group.scan, columns, group.values[some], rows, log_slope, sought, rules.extra, answers)
             name_constant(answers.labels, run)
         explained = ~is_unusual(detector.rarity, answers, detector.density.tail)
         unusual[some[explained]] = False
-        found.kinds[group.block(some[explained])] = answers.labels[explained]
+        found.kinds[group.block(some)] = answers.labels
         if tried == (STUCK,):
             frequent = 2 * (run & detector.repeated.frequent(group.cells, group.values[some])).sum(1) > run.sum(1)
             # A background may be shifted as a whole, or be part of a window of noise: all of the evidence is compared.
             odds = of_kinds[some, STUCK] + np.where(frequent, answers.odds - answers.prior, 0.0)
             unexplained[some] = ~explained | (odds < of_kinds[some, :STUCK].max(axis=1))
     found.unusual[group.members] = unusual
-
-
-def _find_shifts(
-    detector: Detector, group: Group, some: Integers, sought: Booleans, extra: Floats, answers: Answers
-) -> None:
-    """Call sets shifted whose cells are likelier to be moved by a common amount than to be noise or foreign.
-
-    ``answers`` are those of some rows of the group, ``sought`` tells in which of them this matters.
-    """
-    columns = detector.columns.part(group.cells)
-    for i in np.flatnonzero(sought).tolist():
-        labels, at = answers.labels[i], some[i]
-        out = labels >= 0
-        # What a foreign set costs beyond noise is not held against it here.
-        before = float(answers.odds[i] - answers.prior[i] + extra[FOREIGN] * (labels == FOREIGN).any())
-        row = Deviations(group.scan, columns, group.values[at], group.rows[at], group.log_slope[at], out)
-        odds = row.shift(least=before).odds - extra[SHIFTED]
-        if odds > before:
-            labels[out] = SHIFTED
-            answers.odds[i] += odds - before
-
-
-def shift_amounts(detector: Detector, values: Floats, shifted: Booleans) -> tuple[Floats, Floats]:
-    """Return by how much the shifted cells (n, d) of rows were moved, and how uncertain that is, in column ranges.
-
-    Values (n, d) are in the user's units and column order, as ``shifted`` is, NaN where missing or not to be believed.
-    Both amounts (n,) are NaN in rows without a cell that is shifted or one that is not.
-    """
-    amount, deviation = np.full(len(values), np.nan), np.full(len(values), np.nan)
-    for group in detector.groups(values):
-        columns, out = detector.columns.part(group.cells), shifted[:, detector.layout.order][group.block()]
-        for i, own in enumerate(out):
-            if own.any() and not own.all():
-                row = Deviations(group.scan, columns, group.values[i], group.rows[i], group.log_slope[i], own)
-                _, amount[group.members[i]], deviation[group.members[i]] = row.shift()
-    return amount, deviation
 
 
 def cell_price(scan: Scan) -> float:

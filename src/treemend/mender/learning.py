@@ -26,6 +26,7 @@ from treemend.mender.detector import Detector, Evidence, Prices, find_sets, weig
 from treemend.mender.evidence import FOREIGN, NOISE, SHIFTED, SINGLE
 from treemend.mender.layout import Layout
 from treemend.mender.stuck import learn_repeated_values
+from treemend.mender.wide import MOST_COLUMNS, lay_blocks, learn_wide
 from treemend.progress import step
 
 # Twice as many with few rows, or fewer than `ROWS_PER_COLUMN` a column: there a density of four fifths of the rows is
@@ -69,12 +70,7 @@ def learn_detector(
     ``learnable`` and ``trust`` are those of `cross_fit_rows`; all detectors have the same calibration.
     """
     learnable = values if learnable is None else learnable
-    cross_fit, shape = cross_fit_rows(values, layout, seed, n_jobs, learnable=learnable, trust=trust)
-    if len(values) > MOST_CROSS_FITTED:
-        final = cross_fit.detectors[0]
-    else:
-        learnt = learnable[~np.isnan(learnable).all(axis=1)]
-        final = _uncalibrated(learnt, layout, column_widths(learnable), shape, seed)
+    final, cross_fit = cross_fit_rows(values, layout, seed, n_jobs, learnable=learnable, trust=trust)
     return _calibrated(values, final, cross_fit, seed, n_jobs) if cross_fit.detectors else (final, cross_fit)
 
 
@@ -86,34 +82,40 @@ def cross_fit_rows(
     *,
     learnable: Floats,
     trust: Callable[[Floats], Booleans] | None = None,
-) -> tuple[CrossFit, Shape]:
-    """Judge values (n, d) by detectors that have not seen them and have no thresholds; also the shape of densities.
+) -> tuple[Detector, CrossFit]:
+    """Judge values (n, d) by detectors that have not seen them; also return one for other rows. None has thresholds.
 
     Densities are learnt from what is ``learnable`` (n, d): NaN where a cell is not trusted. Told the log odds (m, 4) of
     windows and stuck values of the rows that are judged, ``trust`` tells which of them set prices, scales and
     thresholds; all by default. There are no detectors if there is no such row.
     """
-    n = len(values)
+    n, blocks, cell_layout, cells = len(values), None, layout, learnable
     shuffled = np.random.default_rng(seed).permutation(n)
     crossed = n <= MOST_CROSS_FITTED
+    if values.shape[1] > MOST_COLUMNS:
+        blocks, cell_layout = lay_blocks(learnable, layout)
+        cells = blocks.reduce(learnable)
     n_learnt = n if crossed else min(MOST_LEARNT, n - FEWEST_JUDGED)
     learning = np.arange(n) if crossed else np.sort(shuffled[:n_learnt])
-    learning = learning[~np.isnan(learnable[learning]).all(axis=1)]
-    widths, learnt = column_widths(learnable), learnable[learning]
-    shape = choose_shape(learn_columns(learnt, layout.order, widths).to_rows(learnt)[0], seed)
-    fold, parts = np.full(n, -1), []
+    learning = learning[~np.isnan(cells[learning]).all(axis=1)]
+    widths, learnt = column_widths(cells), cells[learning]
+    shape = choose_shape(learn_columns(learnt, cell_layout.order, widths).to_rows(learnt)[0], seed)
+    final = _uncalibrated(learnt, cell_layout, widths, shape, seed)
+    fold, folds, parts = np.full(n, -1), [], []
     if crossed and n > 1:
-        few = n <= FEW_ROWS or n < ROWS_PER_COLUMN * values.shape[1]
+        few = n <= FEW_ROWS or n < ROWS_PER_COLUMN * cells.shape[1]
         n_folds = min(n, 2 * FOLDS if few else FOLDS)
         fold = shuffled % n_folds
-        parts = [learnt[fold[learning] != f] for f in range(n_folds)]
+        parts = [learning[fold[learning] != f] for f in range(n_folds)]
+        folds = [_uncalibrated(cells[part], cell_layout, widths, shape, seed) for part in parts]
     elif not crossed:
         fresh = shuffled[n_learnt:][:MOST_JUDGED]
         fold[fresh] = np.arange(len(fresh)) % FOLDS
-        parts = [learnt]
-    folds = [_uncalibrated(part, layout, widths, shape, seed) for part in parts]
-    folds = folds if crossed else folds * FOLDS
-    evidence = Evidence.none(*values.shape)
+        folds = [final] * FOLDS
+    if blocks:
+        wide = learn_wide(learnable, layout, blocks, [learning, *parts], fold, seed)
+        final, *folds = (model.revised(wide=own) for model, own in zip([final, *folds], wide, strict=True))
+    evidence = Evidence.none(*cells.shape)
     for f, model in enumerate(folds):
         own = np.flatnonzero(fold == f)
         with step(f"fold {f + 1} of {len(folds)}"):
@@ -121,7 +123,7 @@ def cross_fit_rows(
     trusted, judged = np.ones(n, bool), fold >= 0
     if trust is not None and judged.any():
         trusted[judged] = trust(evidence.values[judged, :SINGLE])
-    return _scaled(values, CrossFit(fold, trusted, tuple(folds), evidence), seed, n_jobs), shape
+    return final, _scaled(values, CrossFit(fold, trusted, tuple(folds), evidence), seed, n_jobs)
 
 
 def _uncalibrated(values: Floats, layout: Layout, widths: Floats, shape: Shape, seed: int) -> Detector:
@@ -173,7 +175,8 @@ def _scaled(values: Floats, cross_fit: CrossFit, seed: int, n_jobs: int | None) 
         own = np.flatnonzero(fold == f)
         evidence.statistic[own] = model.tails.statistic(evidence.values[own])
         own = own[trusted[own]][:MOST_RESTS]
-        rests.append(clean_rests(model, values[own], _random_stretches(len(own), values.shape[1], rng)))
+        stretches = _random_stretches(len(own), model.layout.n_features, rng)
+        rests.append(clean_rests(model, model.cells_of(values[own]), stretches))
     rarity = Rarity(np.sort(np.concatenate(rests)))
     return replace(cross_fit, detectors=tuple(model.revised(rarity=rarity) for model in scaled))
 
@@ -213,11 +216,11 @@ def _others(evidence: Evidence, fold: Integers, out: int) -> Evidence:
 
 
 def _incomplete_statistics(model: Detector, values: Floats, rng: np.random.Generator, n_jobs: int | None) -> Floats:
-    """Return the statistics (len(MISSING_SHARES), n) of rows that lack such a share of their columns, all the same."""
-    statistics = np.empty((len(MISSING_SHARES), len(values)))
+    """Return the statistics (len(MISSING_SHARES), n) of rows that lack such a share of their cells, all the same."""
+    statistics, n_cells = np.empty((len(MISSING_SHARES), len(values))), model.layout.n_features
     for found, share in zip(statistics, MISSING_SHARES, strict=True):
-        rest, n_columns = values.copy(), values.shape[1]
-        rest[:, rng.permutation(n_columns)[: max(1, round(share * n_columns))]] = np.nan
+        lost = rng.permutation(n_cells)[None] < max(1, round(share * n_cells))
+        rest = np.where(model.wide.blocks.expand(lost) if model.wide else lost, np.nan, values)
         evidence = weigh_windows(model, rest, n_jobs)
         weigh_singles(model, rest, evidence, n_jobs)
         found[:] = model.tails.statistic(evidence.values)

@@ -11,6 +11,7 @@ Several components with centres of their own were tried, and fill hardly better.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -39,6 +40,20 @@ class LowRankDensity:
     centre: Floats  # d
     factor: Floats  # d x r
     noise: Floats  # d
+
+    @cached_property
+    def weighted(self) -> Floats:
+        """The factors in units of the noise's variance (d, r)."""
+        return self.factor / self.noise[:, None]
+
+    @cached_property
+    def gram(self) -> Floats:
+        """``A`` of all cells (r, r)."""
+        return np.asarray(np.eye(self.factor.shape[1]) + self.weighted.T @ self.factor)
+
+    def with_factor(self, factor: Floats) -> "LowRankDensity":
+        """Return the density with a further factor (d,)."""
+        return LowRankDensity(self.centre, np.column_stack([self.factor, factor]), self.noise)
 
     def of_rank(self, rank: int) -> "LowRankDensity":
         """Return the density with its leading factors; what others explained becomes noise."""
@@ -104,6 +119,25 @@ def fill_row(
     return mean, variance, draws
 
 
+def leftovers(density: LowRankDensity, row: Floats, kept: Booleans) -> tuple[Floats, float]:
+    """Return what the factors leave of each cell (d,) when scores follow from the kept ones, and the scores' level.
+
+    The latter is their log density, integrated over what the kept cells leave open.
+    """
+    given = _condition(density, kept, row[None, kept])
+    scores = given.scores[:, 0]
+    level = -0.5 * scores @ scores - np.log(np.diag(given.root)).sum()
+    return row - density.centre - density.factor @ scores, float(level)
+
+
+def last_score(density: LowRankDensity, row: Floats) -> tuple[float, float]:
+    """Return expectation and deviation of the last factor's score, given the observed cells of a row."""
+    seen = ~np.isnan(row)
+    given = _condition(density, seen, row[None, seen])
+    widening = (TAIL + given.form[0]) / (TAIL + seen.sum())
+    return float(given.scores[-1, 0]), float(np.sqrt(widening) / given.root[-1, -1])
+
+
 def _fit(filled: Floats, left_over: Floats, rank: int, seed: int) -> LowRankDensity:
     """Return the leading factors of the deviations from the centre, in units of the noise that they leave."""
     from sklearn.utils.extmath import randomized_svd
@@ -125,11 +159,11 @@ def _fit(filled: Floats, left_over: Floats, rank: int, seed: int) -> LowRankDens
 
 def _condition(density: LowRankDensity, seen: Booleans, values: Floats) -> _Given:
     """Condition on the observed cells ``seen`` (d,) of rows, whose values are (n, seen.sum())."""
-    factor, noise = density.factor[seen], density.noise[seen]
-    weighted = factor / noise[:, None]
+    noise, lost = density.noise[seen], ~seen
     away = (values - density.centre[seen]).T
-    root = np.asarray(np.linalg.cholesky(np.eye(factor.shape[1]) + weighted.T @ factor), np.float64)
-    solved = solve_triangular(root, weighted.T @ away, lower=True)
+    gram = density.gram - density.weighted[lost].T @ density.factor[lost]
+    root = np.asarray(np.linalg.cholesky(gram), np.float64)
+    solved = solve_triangular(root, density.weighted[seen].T @ away, lower=True)
     form = np.maximum((away * away / noise[:, None]).sum(axis=0) - np.square(solved).sum(axis=0), 0.0)
     half = -0.5 * np.log(noise).sum() - np.log(np.diag(root)).sum()
     return _Given(form, half, root, solve_triangular(root, solved, lower=True, trans="T"))

@@ -14,7 +14,6 @@ from treemend.mender.fill_calibration import FillCalibration
 from treemend.mender.filling import soften
 from treemend.mender.layout import Layout
 from treemend.mender.spread import GRID
-from treemend.mender.wide import WideRows
 from treemend.model_file import check_shapes
 
 
@@ -24,7 +23,6 @@ class MenderModel:
 
     layout: Layout
     detector: Detector  # of the cells: the columns, or the blocks of wide rows
-    wide: WideRows | None  # for rows of more than `wide.MOST_COLUMNS` columns
     filling: FillCalibration
     drift: DriftReference
 
@@ -61,13 +59,15 @@ class MenderModel:
         check_shapes(detector.repeated, sizes, value="d v", share="d v k", tie="d")
         spread = self.filling.spread
         check_shapes(spread, sizes, factor="two grid", draw_factor="two grid", column="columns", empty="columns")
-        if self.wide is None:
+        wide = detector.wide
+        if wide is None:
             if sizes["columns"] != sizes["d"]:
                 raise ModelFileError(f"{sizes['columns']} columns need as many cells, got {sizes['d']}.")
             return
-        blocks = self.wide.blocks
-        check_shapes(blocks, sizes, block="columns", offset="columns", width="columns")
-        check_shapes(self.wide.columns, sizes, **dict.fromkeys(columns, "columns"))
-        check_shapes(self.wide.density, sizes, centre="columns", factor="columns r", noise="columns")
+        blocks = wide.blocks
+        check_shapes(blocks, sizes, block="columns", unit="columns", level="columns")
+        check_shapes(wide.columns, sizes, **dict.fromkeys(columns, "columns"))
+        check_shapes(wide.density, sizes, centre="columns", factor="columns r", noise="columns")
+        check_shapes(wide.residuals, sizes, scale="columns")
         if blocks.block.min() < 0 or blocks.block.max() >= sizes["d"]:
             raise ModelFileError("Columns are in blocks that are not there.")

@@ -17,7 +17,7 @@ import numpy as np
 
 from treemend.arrays import Booleans, Floats, Integers, Labels
 from treemend.mender.columns import Columns
-from treemend.mender.detector import shift_amounts, weigh_and_find
+from treemend.mender.detector import Detector, weigh_and_find
 from treemend.mender.drift import DriftTest, learn_drift_reference
 from treemend.mender.evidence import SHIFTED
 from treemend.mender.fill_calibration import calibrate_filling
@@ -25,7 +25,7 @@ from treemend.mender.filling import Filled, Imputation, fill, take_back
 from treemend.mender.layout import Layout
 from treemend.mender.learning import CrossFit, learn_detector
 from treemend.mender.model import MenderModel
-from treemend.mender.wide import MOST_COLUMNS, lay_blocks, learn_wide
+from treemend.mender.shifts import Deviations
 from treemend.progress import advance, step
 
 # Rows are processed in chunks of about this many cells, which bounds memory and changes no result.
@@ -56,19 +56,15 @@ def fit_model(
 ) -> tuple[MenderModel, CrossFit]:
     """Learn from clean rows, or from what of them is learnable; the cross-fit judges these rows themselves."""
     learnt = values if learnable is None else learnable
-    blocks, cell_layout = lay_blocks(learnt, layout) if values.shape[1] > MOST_COLUMNS else (None, layout)
-    cells, learnt_cells = (blocks.reduce(values), blocks.reduce(learnt)) if blocks else (values, learnt)
     with step("Learning what clean rows look like"):
-        detector, cross_fit = learn_detector(cells, cell_layout, seed, n_jobs, learnable=learnt_cells, trust=trust)
+        detector, cross_fit = learn_detector(values, layout, seed, n_jobs, learnable=learnt, trust=trust)
     with step("Learning how sure filled values are"):
-        wide = None
-        columns: list[Columns] = [fold.columns for fold in cross_fit.detectors]
-        densities: list[Any] = [fold.density for fold in cross_fit.detectors]
-        if blocks:
-            wide, columns, densities = learn_wide(learnt, layout, blocks, cross_fit, seed)
-        judged = (cross_fit.fold >= 0) & (cross_fit.fold < len(densities)) & ~np.isnan(learnt).all(axis=1)
+        fillers = [fold.wide or fold for fold in cross_fit.detectors]
+        columns: list[Columns] = [fold.columns for fold in fillers]
+        densities: list[Any] = [fold.density for fold in fillers]
+        judged = (cross_fit.fold >= 0) & ~np.isnan(learnt).all(axis=1)
         filling = calibrate_filling(learnt[judged], cross_fit.fold[judged], columns, densities, seed)
-    return MenderModel(layout, detector, wide, filling, learn_drift_reference(learnt)), cross_fit
+    return MenderModel(layout, detector, filling, learn_drift_reference(learnt)), cross_fit
 
 
 def judge_rows(
@@ -84,7 +80,7 @@ def judge_rows(
     With a cross-fit the rows are those that the model learnt from: each is judged by a detector that has not seen it.
     """
     n, d = values.shape
-    calibration, blocks = model.detector.calibration, model.wide.blocks if model.wide else None
+    calibration = model.detector.calibration
     examine_above = min(calibration.examined_above, calibration.threshold(rate, own=cross_fit is not None))
     raw, statistic, sparse = np.empty(n), np.empty(n), np.zeros(n, dtype=bool)
     kinds, cell_evidence = np.full((n, d), -1, dtype=np.int8), np.zeros((n, d))
@@ -93,15 +89,12 @@ def judge_rows(
         for number in np.unique(fold):
             detector = model.detector if cross_fit is None or number < 0 else cross_fit.detectors[number]
             for chunk in _chunks(np.flatnonzero(fold == number), d):
-                cells = blocks.reduce(values[chunk]) if blocks else values[chunk]
-                evidence, found = weigh_and_find(detector, cells, examine_above, n_jobs)
-                incomplete = np.isnan(cells).any(axis=1)
+                evidence, found = weigh_and_find(detector, values[chunk], examine_above, n_jobs)
+                incomplete = np.isnan(detector.cells_of(values[chunk])).any(axis=1)
                 raw[chunk] = statistic[chunk] = np.maximum(evidence.statistic, calibration.least)
                 sparse[chunk] = calibration.is_sparse(evidence.log_density) & ~incomplete
                 examined = evidence.statistic >= examine_above
-                for known, in_layout in ((kinds, found.kinds), (cell_evidence, evidence.cells)):
-                    in_order = detector.layout.to_columns(in_layout[examined])
-                    known[chunk[examined]] = blocks.expand(in_order) if blocks else in_order
+                kinds[chunk[examined]], cell_evidence[chunk[examined]] = found.kinds[examined], found.cells[examined]
                 statistic[chunk[found.unusual]] = calibration.least
                 advance(len(chunk))
     own = fold >= 0 if cross_fit is None else cross_fit.trusted & (fold >= 0)
@@ -131,9 +124,9 @@ def mend_rows(
     drift.add(values, kinds >= 0, unusual)
     if leave_if_drifted and not drift.covered:
         kinds = np.full(kinds.shape, -1, dtype=np.int8)
-    gaps, filler = (kinds >= 0) | np.isnan(values), model.wide or model.detector
+    gaps, filler = (kinds >= 0) | np.isnan(values), model.detector.wide or model.detector
     filled = Filled(np.full(gaps.shape, np.nan), np.full(gaps.shape, np.nan), np.full((n_draws, *gaps.shape), np.nan))
-    blocks, shifted = model.wide.blocks if model.wide else None, kinds == SHIFTED
+    shifted = kinds == SHIFTED
     for chunk in _chunks(np.flatnonzero(gaps.any(axis=1)), values.shape[1]):
         found = fill(
             filler.density,
@@ -151,10 +144,27 @@ def mend_rows(
         filled.draws[:, chunk] = np.where(gaps[chunk], found.draws, np.nan)
     for chunk in _chunks(np.flatnonzero(shifted.any(axis=1)), values.shape[1]):
         moved, believed = shifted[chunk], np.where(gaps[chunk] & ~shifted[chunk], np.nan, values[chunk])
-        cells, cells_moved = (blocks.reduce(believed), blocks.any(moved)) if blocks else (believed, moved)
-        amounts = shift_amounts(model.detector, cells, cells_moved)
+        amounts = shift_amounts(model.detector, believed, moved)
         take_back(filler.columns, values, shifted, chunk, *amounts, filled, imputation=imputation, seed=seed)
     return kinds, filled, drift.notes(names)
+
+
+def shift_amounts(detector: Detector, values: Floats, shifted: Booleans) -> tuple[Floats, Floats]:
+    """Return by how much the shifted cells (n, d) of rows were moved, and how uncertain that is, in column ranges.
+
+    Values (n, d) are in the user's units and column order, as ``shifted`` is, NaN where missing or not to be believed.
+    Both amounts (n,) are NaN in rows without a cell that is shifted or one that is not.
+    """
+    if detector.wide:
+        return detector.wide.shift_amounts(values, shifted)
+    amount, deviation = np.full(len(values), np.nan), np.full(len(values), np.nan)
+    for group in detector.groups(values):
+        columns, out = detector.columns.part(group.cells), shifted[:, detector.layout.order][group.block()]
+        for i, own in enumerate(out):
+            if own.any() and not own.all():
+                row = Deviations(group.scan, columns, group.values[i], group.rows[i], group.log_slope[i], own)
+                _, amount[group.members[i]], deviation[group.members[i]] = row.shift()
+    return amount, deviation
 
 
 def _chunks(rows: Integers, n_features: int) -> Iterator[Integers]:

@@ -1,26 +1,33 @@
-"""Rows wider than a full covariance allows: judged by blocks of neighbouring columns, filled by a low-rank density.
+"""Rows wider than a full covariance allows: judged by blocks of neighbouring columns, and column by column.
 
-A block's value is the mean of its columns, each divided by its range. What is overwritten in a run or a patch changes
-the blocks it covers; single cells of very wide rows are seen only if they are far off.
+A block's value is the mean of its columns. What is overwritten in a run or a patch changes the blocks it covers, of
+whatever kind it is. A low-rank density finds the very columns (`wide_sets.py`), single ones too, and fills them.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from treemend.arrays import Booleans, Floats, Integers
-from treemend.mender.columns import Columns, column_widths, learn_columns
+from treemend.arrays import Booleans, Floats, Integers, Labels
+from treemend.mender.columns import FARTHEST, Columns, column_quantiles, column_widths, learn_columns
+from treemend.mender.evidence import KEPT, SHIFT, STUCK
 from treemend.mender.layout import Layout
-from treemend.mender.learning import FOLDS, MOST_LEARNT, CrossFit
-from treemend.mender.low_rank import LowRankDensity, choose_rank, learn_low_rank
+from treemend.mender.low_rank import LowRankDensity, choose_rank, last_score, learn_low_rank, leftovers
+from treemend.mender.wide_sets import Residuals, WideRow, find_set, learn_residuals
+from treemend.mender.windows import chain_prior
+from treemend.threads import for_chunks
 
-# Up to this many columns the covariance is full: its time grows with their square, and with their cube in a fit.
+# Up to this many columns the covariance is full: its time grows with their square, and with their cube in a fit. At 400
+# columns noise is found as well either way, and moved or foreign stretches better by the full one.
 MOST_COLUMNS = 512
 N_BLOCKS = 256
-# Folds are learnt until so many rows are left out of one, from which gaps are cut; two at least.
-ROWS_TO_FILL = 400
+# One unit serves all columns if the ranges of neighbours usually differ by less than this factor.
+MOST_UNLIKE = 2.0
+# A block of which more columns than this share are overwritten says nothing of what is left of its row.
+MOST_EXPECTED = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,23 +35,22 @@ class Blocks:
     """Which columns make which block; arrays in the order of the columns."""
 
     block: Integers  # number of each column's block
-    offset: Floats  # smallest value of each column
-    width: Floats  # and range
+    unit: Floats  # what the values of each column are divided by
+    level: Floats  # median of each column, in its unit
 
     def reduce(self, values: Floats) -> Floats:
-        """Return the mean of each block, over the values that are there."""
+        """Return the mean of each block; columns that are missing are as far from their level as the others."""
         with np.errstate(over="ignore"):
-            scaled = np.clip((values - self.offset) / self.width, -1e9, 1e9)
-        there = ~np.isnan(scaled)
+            away = np.clip(values / self.unit - self.level, -FARTHEST, FARTHEST)
+        return np.asarray(self.mean(away) + self.mean(self.level[None]))
+
+    def mean(self, cells: Floats) -> Floats:
+        """Return the mean of the columns of each block, as they are, over those that are there."""
+        there = ~np.isnan(cells)
         order, first = self._in_blocks()
-        total = np.add.reduceat(np.where(there, scaled, 0.0)[:, order], first, axis=1)
+        total = np.add.reduceat(np.where(there, cells, 0.0)[:, order], first, axis=1)
         count = np.add.reduceat(there[:, order].astype(np.float64), first, axis=1)
         return np.asarray(np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0))
-
-    def any(self, mask: Booleans) -> Booleans:
-        """Tell of each block whether any of its columns is marked."""
-        order, first = self._in_blocks()
-        return np.asarray(np.logical_or.reduceat(mask[:, order], first, axis=1))
 
     def _in_blocks(self) -> tuple[Integers, Integers]:
         """Return the columns block by block, and where each block begins there."""
@@ -58,11 +64,52 @@ class Blocks:
 
 @dataclass(frozen=True, eq=False)
 class WideRows:
-    """What judges and fills wide rows beside the detector of their blocks."""
+    """What judges the single columns of wide rows, and fills them, beside the detector of their blocks."""
 
     blocks: Blocks
     columns: Columns
     density: LowRankDensity
+    residuals: Residuals
+
+    def find(self, values: Floats, kinds: Labels, n_jobs: int | None) -> tuple[Labels, Floats, Floats, Floats]:
+        """Find the overwritten columns of rows (n, d), from none and from those of blocks of a kind (n, blocks).
+
+        Returns the kinds of columns (n, d), the log odds of the sets (n,) and of each column (n, d), and the values of
+        blocks (n, blocks) with overwritten columns as the others expect them, NaN where these are most.
+        """
+        found, odds, cells = np.full(values.shape, KEPT, np.int8), np.zeros(len(values)), np.zeros(values.shape)
+        rest, order = values.copy(), self.columns.order
+        given = self.blocks.expand(kinds)[:, order]
+        rows, log_slope = self.columns.to_rows(values)
+
+        def task(part: slice) -> None:
+            for i in range(part.start, part.stop):
+                begin, kind = (given[i] > KEPT) & ~np.isnan(rows[i]), kinds[i].max()
+                if kind == STUCK:
+                    begin |= values[i, order] == np.median(values[i, order[begin]])
+                best, kind = find_set(WideRow(self.density, self.residuals, rows[i], log_slope[i]), begin, kind)
+                own = order[best.out]
+                found[i, own], odds[i], cells[i, order] = kind, best.odds, best.cells
+                rest[i, own] = self.columns.to_values(best.expected)[own]
+
+        for_chunks(task, len(values), 10 * self.density.factor.size, n_jobs)
+        mostly_out = self.blocks.mean((found > KEPT).astype(np.float64)) > MOST_EXPECTED
+        return found, odds, cells, np.where(mostly_out, np.nan, self.blocks.reduce(rest))
+
+    def weigh(self, values: Floats, n_jobs: int | None) -> Floats:
+        """Return the log odds of the best set of columns from none (n,); negative where not even one cell gains."""
+        _, odds, cells, _ = self.find(values, np.full((len(values), self.blocks.block.max() + 1), KEPT), n_jobs)
+        return np.where(odds > 0, odds, cells.max(axis=1) + chain_prior(1, 1, values.shape[1]))
+
+    def shift_amounts(self, values: Floats, shifted: Booleans) -> tuple[Floats, Floats]:
+        """Return what `pipeline.shift_amounts` does."""
+        rows, log_slope = self.columns.to_rows(values)
+        found = np.full((2, len(values)), np.nan)
+        for i, own in enumerate(shifted[:, self.columns.order]):
+            if own.any() and not own.all():
+                row = WideRow(self.density, self.residuals, rows[i], log_slope[i])
+                found[:, i] = last_score(self.density.with_factor(row.moving * own), rows[i])
+        return SHIFT * found[0], SHIFT * found[1]
 
 
 def lay_blocks(values: Floats, layout: Layout) -> tuple[Blocks, Layout]:
@@ -90,29 +137,39 @@ def lay_blocks(values: Floats, layout: Layout) -> tuple[Blocks, Layout]:
     block = np.empty(d, np.int64)
     block[layout.order] = place
     widths = column_widths(values)
-    blocks = Blocks(block, np.fmin.reduce(values, axis=0), np.where(widths > 0, widths, 1.0))
-    return blocks, Layout(np.arange(int(place.max()) + 1), grid, groups)
+    widths = np.where(widths > 0, widths, 1.0)
+    # With one unit, equal values stay equal: a stuck run is seen.
+    alike = np.median(np.abs(np.diff(np.log(widths[layout.order])))) < math.log(MOST_UNLIKE)
+    unit = np.full(d, np.median(widths)) if alike else widths
+    return Blocks(block, unit, column_quantiles(values, (0.5,))[0] / unit), Layout(
+        np.arange(int(place.max()) + 1), grid, groups
+    )
 
 
 def learn_wide(
-    values: Floats, layout: Layout, blocks: Blocks, cross_fit: CrossFit, seed: int
-) -> tuple[WideRows, list[Columns], list[LowRankDensity]]:
-    """Learn the low-rank density of rows, and those of the first folds of a cross-fit with their columns."""
-    fold = cross_fit.fold
-    crossed = (fold >= 0).all()
-    learning = np.arange(len(values)) if crossed else np.flatnonzero(fold < 0)[:MOST_LEARNT]
-    learning = learning[~np.isnan(values[learning]).all(axis=1)]
-    widths, learnt = column_widths(values), values[learning]
-    columns = learn_columns(learnt, layout.order, widths)
-    rows = columns.to_rows(learnt)[0]
-    rank = choose_rank(rows, seed)
-    wide = WideRows(blocks, columns, learn_low_rank(rows, rank, seed))
-    if not crossed:
-        return wide, [columns] * FOLDS, [wide.density] * FOLDS
-    fold_columns, fold_densities = [], []
-    n_folds = len(cross_fit.detectors)
-    for number in range(min(n_folds, max(2, -(-ROWS_TO_FILL * n_folds // len(values))))):
-        part = learnt[fold[learning] != number]
-        fold_columns.append(learn_columns(part, layout.order, widths))
-        fold_densities.append(learn_low_rank(fold_columns[-1].to_rows(part)[0], rank, seed))
-    return wide, fold_columns, fold_densities
+    learnable: Floats, layout: Layout, blocks: Blocks, parts: Sequence[Integers], fold: Integers, seed: int
+) -> list[WideRows]:
+    """Learn what judges columns from each of several parts of the rows (n, d), NaN where nothing is to be learnt.
+
+    The first part is all that is learnt from; each further one is all but a fold, ``fold`` (n,) the number of the fold
+    that a row is in, -1 if in none. Without further parts the folds are of rows that are in no part.
+    """
+    widths, rank, learnt = column_widths(learnable), 0, []
+    for part in parts:
+        columns = learn_columns(learnable[part], layout.order, widths)
+        rows = columns.to_rows(learnable[part])[0]
+        rank = rank or choose_rank(rows, seed)
+        learnt.append((columns, learn_low_rank(rows, rank, seed)))
+    learnt += learnt * (fold.max() + 1 if len(parts) == 1 else 0)
+    left = np.full(learnable.shape, np.nan)
+    for number, (columns, density) in enumerate(learnt[1:]):
+        own = np.flatnonzero(fold == number)
+        for i, row in zip(own, columns.to_rows(learnable[own])[0], strict=True):
+            # Ranges differ between folds: that of a column is smaller without its extreme.
+            left[i] = columns.width * leftovers(density, row, ~np.isnan(row))[0]
+    wide = []
+    for number, (columns, density) in enumerate(learnt, -1):
+        others = (fold >= 0) & (fold != number)
+        law = learn_residuals((left[others] if others.any() else left) / columns.width)
+        wide.append(WideRows(blocks, columns, density, law))
+    return wide

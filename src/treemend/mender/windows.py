@@ -171,14 +171,19 @@ def run_prior(d: int, price: float = 0.0) -> Floats:
     return np.asarray(_chain_prior(d) - price * harmonic)
 
 
+def chain_prior(n: Floats | float, runs: Floats | float, d: int) -> Floats:
+    """Return the log prior odds of n > 0 of d cells in so many runs, by the chain alone."""
+    stay, calm = np.maximum(n - runs, 0), np.maximum(d - n - runs + 1, 0)
+    prior = betaln(runs + START, calm + CALM) - betaln(START, d + 1 + CALM)
+    return np.asarray(prior + (betaln(stay + STAY, runs + LEAVE) - betaln(STAY, LEAVE)))
+
+
 @cache
 def _chain_prior(d: int) -> Floats:
     """Return the log prior odds of the chain alone."""
     n, runs = np.mgrid[: d + 2, : d + 2].astype(np.float64)
     possible = (runs <= n) & (runs <= d - n + 1) & (n <= d) & ((runs > 0) | (n == 0))
-    stay, calm = np.maximum(n - runs, 0), np.maximum(d - n - runs + 1, 0)
-    prior = betaln(runs + START, calm + CALM) - betaln(START, d + 1 + CALM)
-    prior += betaln(stay + STAY, runs + LEAVE) - betaln(STAY, LEAVE)
+    prior = chain_prior(n, runs, d)
     prior[~possible] = IMPOSSIBLE
     prior[0, 0] = 0.0
     return np.asarray(prior)
