@@ -41,7 +41,7 @@ def test_the_best_rectangle_is_found_with_the_log_odds_of_the_formula():
     found = 0
     for i in range(len(rows)):
         odds = [log_odds(density, rows[i], u[i], np.where(box, NOISE, -1)) for box in rectangles() if box.mean() < 0.6]
-        best = max(odds) - rules.box
+        best = max(odds) - rules.grid.price
         assert answers.odds[i] >= best - 1.01
         found += answers.odds[i] == pytest.approx(best, abs=1e-6)
     assert found >= len(rows) / 2
@@ -65,4 +65,4 @@ def test_two_rectangles_are_found():
 
 def test_sequences_have_no_rectangles():
     scan = prepare_scan(random_density(np.random.default_rng(0), 9, 1), Layout(np.arange(9)))
-    assert set_rules(scan, 3.0, np.zeros(5), 0, 9).box == 0.0
+    assert set_rules(scan, 3.0, np.zeros(5), 0, 9).grid is None

@@ -15,7 +15,7 @@ def kernel(function: Function) -> Function:
     No reassociation and no contraction: a sum has the bits of the same sum written in Python, so that a row's answer
     does not depend on the machine's vector width nor on the rows it comes with.
     """
-    return cast(Function, _compiled(no_cpython_wrapper=False)(function))
+    return cast(Function, _compiled(no_cpython_wrapper=False, no_rewrites=False)(function))
 
 
 def inner_kernel(function: Function) -> Function:
@@ -36,6 +36,7 @@ def inlined_kernel(function: Function) -> Function:
     return cast(Function, numba.njit(inline="always", **_OPTIONS)(function))
 
 
-# No rewrites: there are no expressions of whole arrays in kernels, and to look for them takes time.
+# No rewrites: there are no expressions of whole arrays in kernels, and to look for them takes time. Only kernels that
+# Python calls have them: without, branches that an argument of None rules out would be compiled as well.
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_rewrites": True}
 _compiled = partial(numba.njit, cache=True, no_cfunc_wrapper=True, **_OPTIONS)

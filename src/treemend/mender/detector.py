@@ -32,7 +32,7 @@ from treemend.mender.evidence import (
     window_evidence,
 )
 from treemend.mender.layout import Layout
-from treemend.mender.moves import Mixture, Rules
+from treemend.mender.moves import Grid, Mixture, Rules
 from treemend.mender.sets import Answers, Starts, find_rows
 from treemend.mender.shifts import name_shifted
 from treemend.mender.stuck import RepeatedValues, name_constant, stuck_evidence
@@ -218,10 +218,11 @@ def set_rules(scan: Scan, price: float, extra: Floats, rounds: int, steps: int, 
     prior = run_prior(d, misfit)
     reach, followed = math.ceil(d / BLOCKS) + 1, FOLLOWED if d <= NARROW else 1
     # Along lines only: with patches as runs of a grid, clean pixels between scattered bad ones are called noise.
-    lie = cells.joined, cells.earlier[0], cells.edges, cells.line, cells.column
-    sides = cells.height * (cells.height + 1) / 2 * cells.width * (cells.width + 1) / 2
-    box = misfit + math.log(sides) if cells.height > 1 else 0.0
-    return Rules(*lie, prior, extra, typical, box, most_cells(d), reach, rounds, steps, followed)
+    lie, grid = (cells.joined, cells.earlier[0], cells.edges), None
+    if cells.height > 1:
+        sides = cells.height * (cells.height + 1) / 2 * cells.width * (cells.width + 1) / 2
+        grid = Grid(cells.line, cells.column, misfit + math.log(sides))
+    return Rules(*lie, prior, extra, typical, grid, most_cells(d), reach, rounds, steps, followed)
 
 
 def weigh_and_find(
@@ -393,7 +394,7 @@ def search_rows(
     def task(part: slice) -> None:
         starts = Starts(kinds, stuck[part], weighed.part(part), windows)
         own: list[Any] = [array[part] for array in answers]
-        find_rows(mix, law, rules, rows[part], slopes[part], starts, Answers(*own))
+        find_rows(mix, law, rules, rules.grid, rows[part], slopes[part], starts, Answers(*own))
 
     for_chunks(task, n, 10 * d**3, n_jobs)
     return answers

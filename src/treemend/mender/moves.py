@@ -28,18 +28,24 @@ class Mixture(NamedTuple):
     information: Floats  # K, sum of the precision
 
 
+class Grid(NamedTuple):
+    """Where the cells of a grid are, and what a rectangle of them costs."""
+
+    line: Integers  # d
+    column: Integers  # d
+    price: float
+
+
 class Rules(NamedTuple):
     """How cells lie, what sets cost, and how long the search goes on."""
 
     joined: Booleans  # d
     earlier: Integers  # d: neighbours that continue a run, -1 where there is none
     edges: Integers
-    line: Integers  # d: place on a grid
-    column: Integers  # d
     prior: Floats  # d + 2 x d + 2: of n cells in R runs
     extra: Floats  # 5: what each kind costs beyond noise
     typical: Floats  # d + 1: quadratic form of a typical rest of so many kept cells
-    box: float  # what a rectangle of a grid costs; 0 in sequences, which have none
+    grid: Grid | None  # None for sequences
     widest: int
     reach: int
     rounds: int

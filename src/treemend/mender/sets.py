@@ -21,6 +21,7 @@ from treemend.mender.compiled import inlined_kernel, inner_kernel, kernel
 from treemend.mender.evidence import FOREIGN, KEPT, NOISE, SHIFT, SHIFTED, SINGLE, STUCK, WindowEvidence
 from treemend.mender.moves import (
     MOST_OUT,
+    Grid,
     Mixture,
     Rules,
     best_shift,
@@ -200,6 +201,7 @@ def _search(
     mix: Mixture,
     law: Law,
     rules: Rules,
+    grid: Grid | None,
     state: State,
     r: Floats,
     q: Floats,
@@ -226,7 +228,9 @@ def _search(
         for j in range(d):
             labels[j] = SHIFTED if lo <= j < hi else KEPT
     _begin(mix, k, r, q, away, labels, state, space)
-    boxes = grow_boxes(law, rules, state, u, labels, m, windows, space) if kind == BOX else 0
+    boxes = 0
+    if grid is not None and kind == BOX:
+        boxes = grow_boxes(law, rules, grid, state, u, labels, m, windows, space)
     if kind == FOREIGN and rules.rounds > 0:
         move_foreign_borders(law, rules, state, mix.covariance[donor], away[donor], labels, lo, hi, space)
     for turn in range(rules.rounds + 1):
@@ -246,6 +250,7 @@ def _keep_best(
     mix: Mixture,
     law: Law,
     rules: Rules,
+    grid: Grid | None,
     r: Floats,
     q: Floats,
     away: Floats,
@@ -269,9 +274,9 @@ def _keep_best(
         return
     terms, forms = np.empty(len(q)), np.empty(len(q))
     prior = rules.prior[n, runs]
-    if boxes > 0:
+    if grid is not None and boxes > 0:
         n_cells, runs = count_runs(labels, rules.earlier, NOISE)
-        prior = rules.prior[n_cells, runs] - rules.box * boxes
+        prior = rules.prior[n_cells, runs] - grid.price * boxes
         for j in range(len(u)):
             labels[j] = min(labels[j], NOISE)
     odds = prior - whole - rules.extra[kind if kind < CORE else NOISE]
@@ -306,9 +311,19 @@ def _mark(windows: WindowCells, window: int, label: int, labels: Labels) -> int:
 
 @kernel
 def find_rows(
-    mix: Mixture, law: Law, rules: Rules, rows: Floats, slopes: Floats, starts: Starts, answers: Answers
+    mix: Mixture,
+    law: Law,
+    rules: Rules,
+    grid: Grid | None,
+    rows: Floats,
+    slopes: Floats,
+    starts: Starts,
+    answers: Answers,
 ) -> None:
-    """Find the best set of each row; none where there are no windows to begin with."""
+    """Find the best set of each row; none where there are no windows to begin with.
+
+    ``grid`` is that of the rules, by itself: what only grids need is then compiled for grids only.
+    """
     n, d = rows.shape
     windows = starts.windows
     if len(windows.size) == 0:
@@ -330,7 +345,7 @@ def find_rows(
             by_component = not FOREIGN <= kind <= STUCK
             if not starts.tried[kind if kind < CORE else NOISE] or (by_component and explained):
                 continue
-            if kind == (CORE if rules.box > 0.0 else BOX):
+            if kind == (BOX if grid is None else CORE):
                 continue
             followed, donor = 1, 0
             if by_component:
@@ -360,8 +375,10 @@ def find_rows(
                     _mark(windows, best, SINGLE if kind == BOX else NOISE, labels)
                     for j in range(d if kind != BOX else 0):
                         labels[j] = KEPT if kind == SINGLE or (kind == CORE) == (labels[j] == NOISE) else NOISE
-                boxes = _search(mix, law, rules, state, r, q, away, k, donor, u, kind, windows, space, labels)
-                _keep_best(mix, law, rules, r, q, away, u, whole, kind, boxes, k, labels, state, space, answers, i)
+                boxes = _search(mix, law, rules, grid, state, r, q, away, k, donor, u, kind, windows, space, labels)
+                _keep_best(
+                    mix, law, rules, grid, r, q, away, u, whole, kind, boxes, k, labels, state, space, answers, i
+                )
                 n_out, runs = count_runs(answers.labels[i], rules.earlier, SINGLE)
                 # One run that leaves a typical rest: no other start is followed.
                 explained = runs == 1 and answers.rest[i] <= rules.typical[d - n_out]
