@@ -358,7 +358,7 @@ def test_a_drifted_table_is_left_as_it_is(rows, mender):
     moved = correlated_rows(rng, 300, 24) + rows[0].std(axis=0)
     moved[0, 0] = np.nan
     mended = mender.mend(moved)
-    assert "columns have moved against the reference" in mended.notes[0]
+    assert "Columns that have moved against the reference" in mended.notes[0]
     assert not mended.corrupted.any()
     assert np.isfinite(mended.repaired).all()
     assert mender.mend(moved, on_drift="repair").notes == mended.notes

@@ -49,7 +49,7 @@ def fit_contaminated(
     """Learn from rows of which some are corrupted, and return what `fit_model` does."""
     learnable = values
     for number, trust in enumerate((_all_but_the_oddest, lambda evidence: ~reject_rows(evidence, FDR, LIGHT))):
-        with step(f"Looking for corrupted rows of the reference, round {number + 1} of 2"):
+        with step(f"looking for corrupted rows of the reference, round {number + 1} of 2"):
             _, cross_fit = cross_fit_rows(values, layout, seed, n_jobs, learnable=learnable, trust=trust)
             learnable = _without_corrupted_cells(values, cross_fit, n_jobs)
     return fit_model(values, layout, learnable=learnable, trust=_trusted_rows, seed=seed, n_jobs=n_jobs)

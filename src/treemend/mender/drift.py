@@ -141,4 +141,4 @@ def _told(found: Integers, names: Sequence[str], amount: Callable[[int], str], v
         return ""
     shown = ", ".join(f"{names[column]} ({amount(column)})" for column in found[:_NAMED].tolist())
     more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
-    return f"{len(found)} of {len(names)} columns {verb} against the reference: {shown}{more}."
+    return f"Columns that {verb} against the reference, {len(found)} of {len(names)}: {shown}{more}."

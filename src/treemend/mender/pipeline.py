@@ -56,9 +56,9 @@ def fit_model(
 ) -> tuple[MenderModel, CrossFit]:
     """Learn from clean rows, or from what of them is learnable; the cross-fit judges these rows themselves."""
     learnt = values if learnable is None else learnable
-    with step("Learning what clean rows look like"):
+    with step("learning what clean rows look like"):
         detector, cross_fit = learn_detector(values, layout, seed, n_jobs, learnable=learnt, trust=trust)
-    with step("Learning how sure filled values are"):
+    with step("learning how sure filled values are"):
         fillers = [fold.wide or fold for fold in cross_fit.detectors]
         columns: list[Columns] = [fold.columns for fold in fillers]
         densities: list[Any] = [fold.density for fold in fillers]
@@ -85,7 +85,7 @@ def judge_rows(
     raw, statistic, sparse = np.empty(n), np.empty(n), np.zeros(n, dtype=bool)
     kinds, cell_evidence = np.full((n, d), -1, dtype=np.int8), np.zeros((n, d))
     fold = np.full(n, -1) if cross_fit is None else cross_fit.fold
-    with step(f"Judging {n:,} rows", n):
+    with step(f"judging {n:,} rows", n):
         for number in np.unique(fold):
             detector = model.detector if cross_fit is None or number < 0 else cross_fit.detectors[number]
             for chunk in _chunks(np.flatnonzero(fold == number), d):
