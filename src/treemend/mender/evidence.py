@@ -19,7 +19,7 @@ from treemend.arrays import Booleans, Floats, Integers
 from treemend.mender.compiled import kernel
 from treemend.mender.density import Density, density_constants
 from treemend.mender.layout import Layout
-from treemend.mender.swept import prefix_forms
+from treemend.mender.swept import eliminate, substitute
 from treemend.mender.windows import Cells, Windows, lay_cells, lay_windows
 from treemend.threads import for_chunks
 
@@ -28,7 +28,8 @@ KEPT, NOISE, FOREIGN, SHIFTED, STUCK, SINGLE = cast(list[int], np.arange(-1, 5))
 KINDS = ("noise", "foreign", "shifted", "stuck")
 # Standard deviation of a common shift, in units of a column's range.
 SHIFT = 0.3
-LANES = 64
+# Rows that are weighed at once; fewer of those with missing values, of which few have the same ones.
+LANES, LANES_OF_INCOMPLETE = 64, 8
 # Rows of more cells are followed under fewer components, since one costs d^3.
 NARROW = 128
 # Rows with missing values are judged by this many components, half of them in rows that are not narrow: factors are
@@ -43,7 +44,8 @@ class Scan:
     ``components`` tells which ones of all the density has. ``given_rest`` and ``alone`` hold, for each chain, the
     inverse Cholesky factors (K, L, L) of its block of the precision and of the covariance; ``levels`` (3, K, V) what a
     window adds to the log density: without it, alone, and with a common shift; ``growth`` (K, V) how much a shift
-    widens the quadratic form; ``members`` (V, d) is 1 where a cell is in a window, 0 elsewhere.
+    widens the quadratic form; ``members`` (V, d) is 1 where a cell is in a window, 0 elsewhere; ``lanes`` rows are
+    weighed at once.
     """
 
     density: Density
@@ -57,6 +59,7 @@ class Scan:
     alone: list[Floats]
     levels: Floats
     growth: Floats
+    lanes: int
 
 
 class WindowEvidence(NamedTuple):
@@ -94,7 +97,9 @@ def prepare_scan(
     if observed is not None:
         nothing = np.empty((0, 0, 0))
         density = density.restrict(observed, components)
-        return Scan(density, components, cells, windows, constants, members, [], [], [], nothing, nothing)
+        return Scan(
+            density, components, cells, windows, constants, members, [], [], [], nothing, nothing, LANES_OF_INCOMPLETE
+        )
     n_components, d = density.centre.shape
     chains = [_as_slice(windows.order[start:stop]) for start, stop in pairwise(windows.chain_start)]
     lengths = np.diff(windows.chain_start)
@@ -118,7 +123,9 @@ def prepare_scan(
             level - 0.5 * np.log(growth) + constants[d],
         ]
     )
-    return Scan(density, components, cells, windows, constants, members, chains, given_rest, alone, levels, growth)
+    return Scan(
+        density, components, cells, windows, constants, members, chains, given_rest, alone, levels, growth, LANES
+    )
 
 
 def _as_slice(cells: Integers) -> Integers | slice:
@@ -145,7 +152,7 @@ def window_evidence(scan: Scan, rows: Floats, log_slope: Floats, n_jobs: int | N
     """Weigh every window of rows, of which only the scan's cells are given, from `Columns.to_rows`."""
     n, d = rows.shape
     n_components, n_windows = len(scan.density.centre), len(scan.windows.size)
-    lanes = LANES if scan.chains else 1
+    lanes = scan.lanes
     shape = n, n_components
     found = WindowEvidence(
         np.full((n, 3), -np.inf),
@@ -165,20 +172,21 @@ def window_evidence(scan: Scan, rows: Floats, log_slope: Floats, n_jobs: int | N
             own = slice(begin, min(begin + lanes, n))
             block = np.zeros((2, d, lanes))
             block[:, :, : own.stop - begin] = rows[own].T, log_slope[own].T
-            forms = _quadratic_forms(scan, block[0]) if scan.chains else _row_forms(scan, block[0])
+            forms = _quadratic_forms(scan, block[0]) if scan.chains else _row_forms(scan, rows[own])
             _best_windows(scan, block[1], *forms, found.part(own))
 
     for_chunks(task, -(-n // lanes), lanes * 3 * n_components * n_windows * d, n_jobs)
     return found
 
 
-def _row_forms(scan: Scan, row: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return what `_quadratic_forms` does, for one row (d, 1): each chain is factorised for it alone."""
-    density, windows, (d, _) = scan.density, scan.windows, row.shape
+def _row_forms(scan: Scan, rows: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return what `_quadratic_forms` does, for some rows (n, c): each chain is factorised for them, not beforehand."""
+    density, windows, (_, d) = scan.density, scan.windows, rows.shape
     shape = 3, len(density.centre), len(windows.size)
-    whole, force, forms, levels = np.zeros(shape[1]), np.empty((shape[1], d)), np.empty(shape), np.empty(shape)
+    whole, force = np.zeros((shape[1], scan.lanes)), np.zeros((shape[1], d, scan.lanes))
+    forms, levels = np.zeros((*shape, scan.lanes)), np.empty(shape)
     _fill_row_forms(
-        row[:, 0],
+        rows,
         density.centre,
         density.covariance,
         density.precision,
@@ -194,12 +202,12 @@ def _row_forms(scan: Scan, row: Floats) -> tuple[Floats, Floats, Floats, Floats]
         forms,
         levels,
     )
-    return whole[:, None], force[:, :, None], forms[..., None], levels
+    return whole, force, forms, levels
 
 
 @kernel
 def _fill_row_forms(
-    row: Floats,
+    rows: Floats,
     centre: Floats,
     covariance: Floats,
     precision: Floats,
@@ -216,39 +224,46 @@ def _fill_row_forms(
     levels: Floats,
 ) -> None:
     """Fill what `_row_forms` returns."""
-    d = len(row)
-    away, r = np.empty(d), np.empty(d)
-    work, given_rest, alone = np.empty((d + 1, d)), np.empty((2, d)), np.empty((2, d))
+    n, d = rows.shape
+    away, r, half = np.empty((n, d)), np.empty((n, d)), np.empty((2, d))
+    works, given_rest, alone = np.empty((2, d + 1, d)), np.empty((n, d)), np.empty((n, d))
     for k in range(len(log_weight)):
-        for j in range(d):
-            away[j] = row[j] - centre[k, j]
-            r[j] = 0.0
-        for b in range(d):
-            for a in range(d):
-                r[a] += precision[k, b, a] * away[b]
-        for j in range(d):
-            whole[k] += r[j] * away[j]
-            force[k, j] = r[j]
+        for i in range(n):
+            for j in range(d):
+                away[i, j] = rows[i, j] - centre[k, j]
+                r[i, j] = 0.0
+            for b in range(d):
+                for a in range(d):
+                    r[i, a] += precision[k, b, a] * away[i, b]
+            for j in range(d):
+                whole[k, i] += r[i, j] * away[i, j]
+                force[k, j, i] = r[i, j]
         for c in range(len(window_start) - 1):
             chain = order[chain_start[c] : chain_start[c + 1]]
-            prefix_forms(precision[k], 1.0, r, chain, len(chain), work, given_rest)
-            prefix_forms(covariance[k], 1.0, away, chain, len(chain), work, alone)
-            information, total, at = 0.0, 0.0, 0
+            eliminate(precision[k], 1.0, chain, len(chain), works[0], half[0])
+            eliminate(covariance[k], 1.0, chain, len(chain), works[1], half[1])
+            for i in range(n):
+                substitute(r[i], chain, len(chain), works[0], given_rest[i])
+                substitute(away[i], chain, len(chain), works[1], alone[i])
+            information, at = 0.0, 0
             for v in range(window_start[c], window_start[c + 1]):
                 m = size[v]
                 while at < m:
                     for b in range(at):
                         information += 2.0 * precision[k, chain[at], chain[b]]
                     information += precision[k, chain[at], chain[at]]
-                    total += r[chain[at]]
                     at += 1
                 growth = 1.0 + SHIFT * SHIFT * information
-                forms[0, k, v], forms[1, k, v] = given_rest[0, m - 1], alone[0, m - 1]
-                forms[2, k, v] = SHIFT * SHIFT * total * total / growth
                 level = log_weight[k] + log_det[k]
-                levels[0, k, v] = level - given_rest[1, m - 1] + constants[d - m]
-                levels[1, k, v] = log_weight[k] - alone[1, m - 1] + constants[m]
+                levels[0, k, v] = level - half[0, m - 1] + constants[d - m]
+                levels[1, k, v] = log_weight[k] - half[1, m - 1] + constants[m]
                 levels[2, k, v] = level - 0.5 * math.log(growth) + constants[d]
+                for i in range(n):
+                    total = 0.0
+                    for a in range(m):
+                        total += r[i, chain[a]]
+                    forms[0, k, v, i], forms[1, k, v, i] = given_rest[i, m - 1], alone[i, m - 1]
+                    forms[2, k, v, i] = SHIFT * SHIFT * total * total / growth
 
 
 def _quadratic_forms(scan: Scan, block: Floats) -> tuple[Floats, Floats, Floats, Floats]:

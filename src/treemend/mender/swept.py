@@ -53,6 +53,9 @@ def new_space(d: int) -> Space:
     return Space(np.empty(d, np.int64), np.empty((d + 1, d)), np.empty((2, d)), np.empty(d), np.empty((LINES, d + 1)))
 
 
+LEAST_PIVOT = 1e-14
+
+
 @inner_kernel
 def largest(terms: Floats) -> int:
     """Return where the largest number is, the first of several."""
@@ -172,28 +175,44 @@ def prefix_forms(
 
     The form is that of ``vector`` in the inverse of the prefix's block; only the lower triangle of ``matrix`` is read.
     """
+    eliminate(matrix, sign, order, m, work, out[1])
+    substitute(vector, order, m, work, out[0])
+
+
+@inner_kernel
+def eliminate(matrix: Floats, sign: float, order: Integers, m: int, work: Floats, halves: Floats) -> None:
+    """Eliminate one cell after the other; fill halves of log determinants, and ``work`` for `substitute`."""
     # The first cell comes last, so that all loops begin with 0: others do not become vector instructions.
-    values, total, half = work[len(work) - 1], 0.0, 0.0
     for i in range(m):
         a = order[m - 1 - i]
-        values[i] = vector[a]
         for j in range(i + 1):
             b = order[m - 1 - j]
             work[i, j] = sign * matrix[max(a, b), min(a, b)]
-    # Gaussian elimination, one cell after the other.
+    half = 0.0
     for n in range(m):
         i = m - 1 - n
-        pivot = max(work[i, i], 1e-14)
-        force = values[i] / pivot
-        total += values[i] * force
+        pivot = max(work[i, i], LEAST_PIVOT)
         half += 0.5 * math.log(pivot)
-        out[0, n], out[1, n] = total, half
-        for a in range(i):
-            values[a] -= work[i, a] * force
+        halves[n] = half
         for a in range(i):
             part = work[i, a] / pivot
             for b in range(a + 1):
                 work[a, b] -= part * work[i, b]
+
+
+@inner_kernel
+def substitute(vector: Floats, order: Integers, m: int, work: Floats, forms: Floats) -> None:
+    """Fill the forms of a vector in the inverses of the blocks of all prefixes, from the work of `eliminate`."""
+    values, total = work[len(work) - 1], 0.0
+    for i in range(m):
+        values[i] = vector[order[m - 1 - i]]
+    for n in range(m):
+        i = m - 1 - n
+        force = values[i] / max(work[i, i], LEAST_PIVOT)
+        total += values[i] * force
+        forms[n] = total
+        for a in range(i):
+            values[a] -= work[i, a] * force
 
 
 @inner_kernel
