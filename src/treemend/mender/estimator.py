@@ -186,7 +186,8 @@ class Mender(BaseMender):
     def p_values(self, X: Any) -> Floats:
         """Return the share of clean rows with at least as much evidence against them as each row has.
 
-        Up to 0.01 this is smoothed by the tail of the reference rows, and below ``1 / (n_reference + 1)`` extrapolated.
+        Where at most one reference row is as odd, this is smoothed by the tail of the reference rows; below
+        ``1 / (n_reference + 1)`` it is extrapolated.
 
         Parameters
         ----------
