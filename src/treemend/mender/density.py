@@ -10,7 +10,6 @@ much, and how many components, the likelihood of the observed cells of rows left
 """
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
@@ -19,7 +18,15 @@ from scipy.linalg.lapack import dpotrf, dpotri, dtrtrs
 from scipy.special import gammaln, logsumexp
 
 from treemend.arrays import Booleans, Floats, Integers
-from treemend.mender.moments import Moments, add_incomplete, clusters, expect_incomplete, has_spread, moments_of
+from treemend.mender.moments import (
+    Moments,
+    add_incomplete,
+    clusters,
+    expect_incomplete,
+    gap_patterns,
+    has_spread,
+    moments_of,
+)
 
 # Degrees of freedom of rows whose scale varies; more are tried for rows that are nearer to normal, where a heavier tail
 # calls many bad cells a row of larger scale. Fewer would often be likelier, and find less:
@@ -286,31 +293,14 @@ def _roughly_filled(rows: Floats) -> Floats:
     shape = Shape(1, 0.05)
     for _ in range(ROUNDS_INCOMPLETE):
         density = _density(_update(density, rows, _assignment(density, rows, *_expect(density, rows))), shape)
-    return _expected(density, rows)
-
-
-def _expected(density: Density, rows: Floats) -> Floats:
-    """Rows with their gaps at the expectation of a density of one component."""
     filled = rows.copy()
-    for pattern, places in _patterns(rows):
+    for pattern, places in gap_patterns(rows):
         dev = np.where(pattern, 0.0, rows[places] - density.centre[0])
         block = density.precision[0][np.ix_(pattern, pattern)]
         filled[np.ix_(places, pattern)] = (
             density.centre[0][pattern] - np.linalg.solve(block, (dev @ density.precision[0])[:, pattern].T).T
         )
     return filled
-
-
-def _patterns(rows: Floats) -> Iterator[tuple[Booleans, Integers]]:
-    """Yield each pattern of gaps that occurs, and the rows that have it."""
-    gaps = np.isnan(rows)
-    packed = np.packbits(gaps, axis=1)
-    number = np.unique(packed, axis=0, return_inverse=True)[1].ravel()
-    order = np.argsort(number, kind="stable")
-    for places in np.split(order, np.flatnonzero(np.diff(number[order])) + 1):
-        # Of no rows at all, the one part is empty.
-        if len(places) and gaps[places[0]].any():
-            yield gaps[places[0]], places
 
 
 def _density(moments: Moments, shape: Shape) -> Density:
@@ -366,7 +356,7 @@ def expect_alike(density: Density, rows: Floats) -> tuple[Floats, Floats]:
     """Return what `expect_rows` does, rows with the same gaps together: for many such rows, all of which have gaps."""
     level, form = np.empty((len(rows), len(density.centre))), np.empty((len(rows), len(density.centre)))
     constants, tail = density_constants(rows.shape[1], density.tail), density.tail
-    for pattern, places in _patterns(rows):
+    for pattern, places in gap_patterns(rows):
         away = np.where(pattern, 0.0, rows[places] - density.centre[:, None])
         force, n = away @ density.precision, int((~pattern).sum())
         block, lost = density.precision[:, pattern][:, :, pattern], force[:, :, pattern].transpose(0, 2, 1)

@@ -5,6 +5,7 @@ adds itself.
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -106,6 +107,18 @@ def moments_of(count: Floats, weight: Floats, base: Floats, first: Floats, secon
     scatter = second[used] - weight[:, None, None] * move[:, :, None] * move[:, None, :]
     pooled = scatter.sum(axis=0) / max(count.sum() - len(count), 1)
     return Moments(count, base[used] + move, scatter, pooled)
+
+
+def gap_patterns(rows: Floats) -> Iterator[tuple[Booleans, Integers]]:
+    """Yield each pattern of gaps that occurs, and the rows that have it."""
+    gaps = np.isnan(rows)
+    packed = np.packbits(gaps, axis=1)
+    number = np.unique(packed, axis=0, return_inverse=True)[1].ravel()
+    order = np.argsort(number, kind="stable")
+    for places in np.split(order, np.flatnonzero(np.diff(number[order])) + 1):
+        # Of no rows at all, the one part is empty.
+        if len(places) and gaps[places[0]].any():
+            yield gaps[places[0]], places
 
 
 @kernel
