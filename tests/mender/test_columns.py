@@ -101,14 +101,61 @@ def test_fills_stay_within_bounds():
     assert (far[1] <= values.max(axis=0) + 0.06 * np.ptp(values, axis=0)).all()
 
 
-def test_whole_numbers_are_found():
+def test_lattices_are_found():
     rng = np.random.default_rng(0)
-    values = np.column_stack([rng.poisson(3, 200), rng.integers(0, 17, 200) / 16, rng.normal(size=200)]).astype(float)
+    values = np.column_stack(
+        [rng.poisson(3, 200), 2.5 + rng.integers(0, 17, 200) / 16, rng.normal(size=200), rng.integers(0, 10**6, 200)]
+    ).astype(float)
     values[5] = np.nan
-    columns = learn_columns(values, np.array([2, 0, 1]))
-    assert columns.whole.tolist() == [False, True, False]
-    feasible = columns.to_values(np.full((1, 3), 0.0321), feasible=True)
-    assert (feasible == feasible.round()).tolist() == [[True, False, False]]
+    columns = learn_columns(values, np.array([2, 0, 1, 3]))
+    assert columns.step == pytest.approx([0, 1, 1 / 16, 1])
+    # Many levels: that a value has decimals says how it was written, not that it is wrong.
+    assert (columns.off_lattice > 0).tolist() == [False, True, True, False]
+    assert columns.off_lattice[1] == pytest.approx(np.log(200 / 0.5))
+    feasible = columns.to_values(np.full((1, 4), 0.0321), feasible=True)[0, [0, 1, 3]]
+    assert feasible == pytest.approx(
+        [round(feasible[0]), 2.5 + round((feasible[1] - 2.5) * 16) / 16, round(feasible[2])]
+    )
+
+
+def _naive_lattice(values):
+    """The step among all even divisions of the range of repeated values, the largest one that they are all on."""
+    found, counts = np.unique(values, return_counts=True)
+    repeated = found[counts > 1]
+    if len(repeated) < 2:
+        return 0.0
+    for n in range(1, 257):
+        step = np.ptp(repeated) / n
+        away = (repeated - repeated[0]) / step
+        if np.ptp(found) <= 256 * step and np.allclose(away, np.round(away), atol=1e-6):
+            off = np.mean(np.abs((values - repeated[0]) / step - np.round((values - repeated[0]) / step)) > 1e-3)
+            return step if off <= 0.15 else 0.0
+    return 0.0
+
+
+@given(
+    st.lists(st.integers(0, 40), min_size=4, max_size=60),
+    st.sampled_from([1.0, 0.1, 3.0, 1 / 16, 1e5]),
+    st.sampled_from([0.0, -7.3, 1000.0]),
+    st.integers(0, 4),
+)
+@settings(max_examples=100, deadline=None)
+def test_the_step_is_the_largest_that_repeated_values_are_multiples_of(levels, step, origin, n_off):
+    values = origin + step * np.array(levels, float)
+    values[:n_off] += step * (0.1 + 0.2 * np.arange(n_off))
+    columns = learn_columns(values[:, None], np.array([0]))
+    assert np.where(columns.off_lattice > 0, columns.step, 0.0) == pytest.approx([_naive_lattice(values)])
+
+
+def test_values_off_a_lattice_are_held_against_them():
+    rng = np.random.default_rng(0)
+    values = np.column_stack([rng.poisson(3, 300), rng.integers(0, 4, 300), rng.normal(size=300)]).astype(float)
+    values[:20, 0] = rng.uniform(0, 8, 20)  # as in a table that is not clean
+    columns = learn_columns(values, np.array([1, 0, 2]))
+    odds = columns.lattice_odds(np.array([[2.0, 1.0, 0.3], [2.5, 1.0, 0.3], [np.nan, 1.1, np.nan]]))
+    assert (odds[0] == 0).all()
+    assert odds[1] == pytest.approx([-3, np.log(301 / 20.5), 0])
+    assert odds[2] == pytest.approx([np.log(301 / 0.5), 0, 0])
 
 
 def test_a_value_is_transformed_by_itself():

@@ -65,7 +65,7 @@ def test_groups_cover_every_row_once(learnt):
     for group in detector.groups(values):
         assert (np.flatnonzero(~np.isnan(rows[group.members[0]])) == group.cells).all()
         np.testing.assert_array_equal(group.rows, rows[group.block()])
-        np.testing.assert_array_equal(group.log_slope, log_slope[group.block()])
+        np.testing.assert_array_equal(group.noise, log_slope[group.block()])
         np.testing.assert_array_equal(group.values, values[:, detector.layout.order][group.block()])
         assert not np.isnan(group.rows).any()
         assert group.scan.density.centre.shape[1] == len(group.cells)

@@ -80,7 +80,7 @@ def test_draws_have_the_conditional_moments(n_missing):
 def test_a_fill_is_the_middle_of_the_values_that_may_have_stood_there():
     density = make_density(np.array([[0.2, -0.1]]), np.array([[[0.01, 0.004], [0.004, 0.02]]]), np.zeros(1))
     far, scale = np.full(2, 1e9), np.array([0.3, 0.2])
-    columns = Columns(np.arange(2), np.zeros(2), np.ones(2), np.zeros(2), scale, -far, far, np.zeros(2, bool))
+    columns = Columns(np.arange(2), np.zeros(2), np.ones(2), np.zeros(2), scale, -far, far, *np.zeros((3, 2)))
     filled = fill(density, columns, np.array([[np.nan, 0.1]]), n_draws=100_000)
     draws = filled.draws[:, 0, 0]
     assert filled.values[0, 0] == pytest.approx(np.median(draws), abs=0.003)

@@ -48,6 +48,21 @@ def test_a_failed_fit_leaves_the_estimator_as_it_was(rows):
     np.testing.assert_array_equal(fitted.score_samples(rows[1]), before)
 
 
+@pytest.mark.parametrize("n_columns", [12, 600])
+def test_fractions_among_counts_are_found(n_columns):
+    rng = np.random.default_rng(0)
+    counts = rng.poisson(np.exp(rng.normal(size=(400, 1)) + 1), size=(400, n_columns)).astype(float)
+    suspects = counts[300:]
+    wrong = np.zeros(suspects.shape, bool)
+    wrong[::2, 4:9] = True
+    suspects[wrong] += 0.37
+    mended = Mender(layout="sequence").fit(counts[:300]).mend(suspects, on_drift="repair")
+    assert mended.corrupted[::2].mean() > 0.95
+    assert mended.corrupted[1::2].mean() < 0.15
+    assert mended.mask[wrong].mean() > 0.95
+    assert mended.mask[~wrong].mean() < 0.02
+
+
 def test_a_large_reference_is_sampled():
     rng = np.random.default_rng(1)
     mender = Mender().fit(correlated_rows(rng, 6000, 6))

@@ -71,7 +71,7 @@ class Group(NamedTuple):
     cells: Integers  # c: the observed cells, in layout order
     values: Floats  # m x c, in the user's units
     rows: Floats  # m x c: coordinates
-    log_slope: Floats  # m x c
+    noise: Floats  # m x c: log densities of noise, in coordinates
     given: Floats  # m x columns: what they were given as
 
     def block(self, some: Any = slice(None)) -> Any:
@@ -132,7 +132,8 @@ class Detector:
         Rows with less than two cells are not judged.
         """
         given, values = values, self.cells_of(values)
-        rows, log_slope = self.columns.to_rows(values)
+        rows, noise = self.columns.to_rows(values)
+        noise += self.columns.lattice_odds(values)
         observed = ~np.isnan(rows)
         judged = observed.sum(axis=1) > 1
         complete = observed.all(axis=1) & judged
@@ -140,7 +141,7 @@ class Detector:
         def group(scan: Scan, members: Integers, cells: Integers) -> Group:
             place = np.ix_(members, cells)
             laid = values[np.ix_(members, self.layout.order[cells])]
-            return Group(scan, members, cells, laid, rows[place], log_slope[place], given[members])
+            return Group(scan, members, cells, laid, rows[place], noise[place], given[members])
 
         if complete.any():
             yield group(self._complete, np.flatnonzero(complete), np.arange(rows.shape[1]))
@@ -289,7 +290,7 @@ def _of_columns(
 
 
 def _weigh_windows(detector: Detector, group: Group, found: Evidence, n_jobs: int | None) -> WindowEvidence:
-    weighed = window_evidence(group.scan, group.rows, group.log_slope, n_jobs)
+    weighed = window_evidence(group.scan, group.rows, group.noise, n_jobs)
     share = ONE_PIXEL if group.scan.cells.height > 1 else ONE_CELL
     one_cell = share * np.maximum(weighed.cells.max(axis=1), 0.0)
     found.values[group.members, :STUCK] = np.maximum(weighed.values - one_cell[:, None], NO_EVIDENCE)
@@ -302,7 +303,7 @@ def _weigh_windows(detector: Detector, group: Group, found: Evidence, n_jobs: in
         group.cells,
         group.values,
         group.rows,
-        group.log_slope - cell_price(group.scan),
+        group.noise - cell_price(group.scan),
         weighed.log_density,
         n_jobs,
     )
@@ -318,9 +319,9 @@ def _weigh_singles(
     rules = set_rules(group.scan, detector.prices.single, detector.prices.extra, 0, SINGLE_STEPS)
     evidence = found.cells[group.block()].max(axis=1) + rules.prior[1, 1]
     grown = evidence > 0
-    rows, log_slope, stuck = group.rows[grown], group.log_slope[grown], found.stuck[group.block(grown)]
+    rows, noise, stuck = group.rows[grown], group.noise[grown], found.stuck[group.block(grown)]
     best = weighed.part(grown) if weighed else None
-    evidence[grown] = search_rows(group.scan, rules, rows, log_slope, stuck, (SINGLE,), n_jobs, best).odds
+    evidence[grown] = search_rows(group.scan, rules, rows, noise, stuck, (SINGLE,), n_jobs, best).odds
     found.values[group.members, SINGLE] = evidence
 
 
@@ -346,15 +347,15 @@ def _find_sets(
     # The stuck run alone is tried where it is sure or the oddest thing; all else elsewhere, and where that is weaker.
     for tried in ((STUCK,), (NOISE, SINGLE, FOREIGN, SHIFTED)):
         some = np.flatnonzero(stuck if tried == (STUCK,) else unexplained)
-        rows, log_slope, run = group.rows[some], group.log_slope[some], evidence.stuck[group.block(some)]
+        rows, noise, run = group.rows[some], group.noise[some], evidence.stuck[group.block(some)]
         best = weighed.part(some) if weighed else None
-        answers = search_rows(group.scan, rules, rows, log_slope, run, tried, n_jobs, best)
+        answers = search_rows(group.scan, rules, rows, noise, run, tried, n_jobs, best)
         if tried != (STUCK,):
             # A rest that is odd stays so, whatever its cells are called.
             believed = answers._replace(odds=np.full(len(rows), np.inf))
             sought = ~is_unusual(detector.rarity, believed, detector.density.tail)
             columns = detector.columns.part(group.cells)
-            name_shifted(group.scan, columns, group.values[some], rows, log_slope, sought, rules.extra, answers)
+            name_shifted(group.scan, columns, group.values[some], rows, noise, sought, rules.extra, answers)
             name_constant(answers.labels, run)
         explained = ~is_unusual(detector.rarity, answers, detector.density.tail)
         unusual[some[explained]] = False
@@ -376,7 +377,7 @@ def search_rows(
     scan: Scan,
     rules: Rules,
     rows: Floats,
-    log_slope: Floats,
+    noise: Floats,
     stuck: Booleans,
     tried: tuple[int, ...],
     n_jobs: int | None,
@@ -386,10 +387,10 @@ def search_rows(
     n, d = rows.shape
     answers = Answers(np.full((n, d), -1, np.int8), *(np.zeros(n) for _ in range(4)))
     mix, law = mixture_arrays(scan)
-    weighed = best or window_evidence(scan, rows, log_slope, n_jobs)
+    weighed = best or window_evidence(scan, rows, noise, n_jobs)
     kinds = np.isin(np.arange(5), tried)
     windows = WindowCells(scan.windows.order, scan.windows.first, scan.windows.size)
-    slopes = log_slope - cell_price(scan)
+    slopes = noise - cell_price(scan)
 
     def task(part: slice) -> None:
         starts = Starts(kinds, stuck[part], weighed.part(part), windows)

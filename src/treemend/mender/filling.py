@@ -113,7 +113,7 @@ def take_back(
         own = shifted[i]
         amounts = np.append(mean, mean + spread * _generator(values[i], seed).standard_normal(n_draws + 1))
         found = np.clip(values[i] - amounts[:, None] * given.width, given.low, given.high)
-        feasible = np.where(given.whole, np.round(found), found)
+        feasible = given.nearest_on_lattice(found)
         chosen = {"mean": found[0], "mode": feasible[0], "draw": feasible[-1]}[imputation]
         filled.values[i, own], filled.spread[i, own] = chosen[own], (spread * given.width)[own]
         filled.draws[:, i, own] = feasible[1 : n_draws + 1, own]

@@ -1,12 +1,13 @@
 """The fitted model of the recommended method: the detector, and what fills, spreads and drift are measured by."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 
 import numpy as np
 
 from treemend.exceptions import ModelFileError
 from treemend.mender.calibration import MISSING_SHARES
+from treemend.mender.columns import Columns
 from treemend.mender.density import Density
 from treemend.mender.detector import Detector
 from treemend.mender.drift import N_QUANTILES, DriftReference
@@ -42,7 +43,9 @@ class MenderModel:
         sizes = {"columns": self.n_features, "d": detector.layout.n_features, "levels": N_QUANTILES}
         sizes.update(kinds=5, two=2, grid=len(GRID))
         check_shapes(self.drift, sizes, quantiles="levels columns")
-        columns = dict.fromkeys(("order", "offset", "width", "centre", "scale", "low", "high", "whole"))
+        columns = dict.fromkeys(
+            ("order", "offset", "width", "centre", "scale", "low", "high", "origin", "step", "off_lattice")
+        )
         check_shapes(detector.columns, sizes, **dict.fromkeys(columns, "d"))
         sizes["triangle"] = sizes["d"] * (sizes["d"] + 1) // 2
         check_shapes(detector.density, sizes, centre="k d", lower="k triangle", log_weight="k")

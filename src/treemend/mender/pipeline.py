@@ -162,7 +162,7 @@ def shift_amounts(detector: Detector, values: Floats, shifted: Booleans) -> tupl
         columns, out = detector.columns.part(group.cells), shifted[:, detector.layout.order][group.block()]
         for i, own in enumerate(out):
             if own.any() and not own.all():
-                row = Deviations(group.scan, columns, group.values[i], group.rows[i], group.log_slope[i], own)
+                row = Deviations(group.scan, columns, group.values[i], group.rows[i], group.noise[i], own)
                 _, amount[group.members[i]], deviation[group.members[i]] = row.shift()
     return amount, deviation
 

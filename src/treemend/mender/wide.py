@@ -81,13 +81,15 @@ class WideRows:
         rest, order = values.copy(), self.columns.order
         given = self.blocks.expand(kinds)[:, order]
         rows, log_slope = self.columns.to_rows(values)
+        lattice = self.columns.lattice_odds(values)
 
         def task(part: slice) -> None:
             for i in range(part.start, part.stop):
                 begin, kind = (given[i] > KEPT) & ~np.isnan(rows[i]), kinds[i].max()
                 if kind == STUCK:
                     begin |= values[i, order] == np.median(values[i, order[begin]])
-                best, kind = find_set(WideRow(self.density, self.residuals, rows[i], log_slope[i]), begin, kind)
+                row = WideRow(self.density, self.residuals, rows[i], log_slope[i], lattice[i])
+                best, kind = find_set(row, begin, kind)
                 own = order[best.out]
                 found[i, own], odds[i], cells[i, order] = kind, best.odds, best.cells
                 rest[i, own] = self.columns.to_values(best.expected)[own]

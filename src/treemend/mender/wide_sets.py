@@ -69,6 +69,7 @@ class WideRow:
     law: Residuals
     row: Floats
     log_slope: Floats
+    lattice: Floats | float = 0.0
 
     @cached_property
     def _seen(self) -> Booleans:
@@ -77,6 +78,10 @@ class WideRow:
     @cached_property
     def _clean(self) -> float:
         return self._log_density(self.density, self._seen)[0]
+
+    @cached_property
+    def _noise(self) -> Floats:
+        return self.log_slope + self.lattice
 
     @cached_property
     def moving(self) -> Floats:
@@ -97,9 +102,10 @@ class WideRow:
             odds += self._log_density(self.density, out)[0]
         elif kind == SHIFTED:
             odds += self._log_density(self.density.with_factor(self.moving * out), self._seen)[0] - kept
+            odds += float((self.lattice * out).sum())
         else:
-            odds += float(self.log_slope[out].sum())
-        return WideSet(out, odds, np.where(self._seen, self.log_slope - cells, 0.0), self.row - left)
+            odds += float(self._noise[out].sum())
+        return WideSet(out, odds, np.where(self._seen, self._noise - cells, 0.0), self.row - left)
 
 
 def find_set(row: WideRow, begin: Booleans, kind: int) -> tuple[WideSet, int]:
