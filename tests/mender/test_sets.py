@@ -28,7 +28,7 @@ def callable_kernel(inner):
     return call
 
 
-count_runs = callable_kernel(moves.count_runs)
+count_runs, mark_odd_cells = callable_kernel(moves.count_runs), callable_kernel(moves.mark_odd_cells)
 kept_density, new_space, prefix_gains, sweep, sweep_to, toggle_gains = (
     callable_kernel(inner)
     for inner in (
@@ -142,6 +142,30 @@ def test_log_odds_are_those_of_the_formula(seed):
         evidence = log_odds(density, rows[i], u[i], labels)
         assert answers.odds[i] == pytest.approx(evidence + rules.prior[n, runs], abs=1e-6)
         assert answers.prior[i] == rules.prior[n, runs]
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 10**6), st.floats(0, 3))
+def test_the_oddest_cells_are_as_many_as_are_best_taken_out(seed, far):
+    rng = np.random.default_rng(seed)
+    d = 9
+    density = random_density(rng, d, 1)
+    mix, law = mixture_arrays(scan := prepare_scan(density, Layout(np.arange(d))))
+    rules, u = set_rules(scan, 3.0, np.zeros(5), 10, 3 * d), rng.uniform(-2, -1, d)
+    row = density.centre[0] + far * rng.normal(size=d)
+    alone = np.array([density_of(density, row, np.arange(d) == j) for j in range(d)])
+    oddest = [j for j in np.argsort(alone - u) if u[j] > alone[j]][: int(0.7 * d)]
+    naive, best = np.full(d, -1), density_of(density, row, np.ones(d, bool))
+    for m in range(1, len(oddest) + 1):
+        out = np.isin(np.arange(d), oddest[:m])
+        value = density_of(density, row, ~out) + u[out].sum() + rules.prior[m, naive_runs(np.where(out, 0, -1))]
+        if value > best:
+            naive, best = np.where(out, 0, -1), value
+    away, labels = (row - density.centre[0])[None], np.zeros(d, np.int8)
+    r = away @ density.precision[0]
+    q = np.array([r[0] @ away[0]])
+    assert mark_odd_cells(mix, law, rules, 0, r, q, away, u, labels, new_space(d)) == pytest.approx(best, abs=1e-6)
+    assert labels.tolist() == naive.tolist()
 
 
 @settings(max_examples=12, deadline=None)

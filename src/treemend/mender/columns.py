@@ -74,7 +74,7 @@ class Columns:
         return odds
 
     def to_values(self, rows: Floats, *, feasible: bool = False) -> Floats:
-        """Return the values (..., d) of coordinates, within the bounds of their columns; on lattices if ``feasible``."""
+        """Return the values (..., d) of coordinates within the bounds of their columns, on lattices if ``feasible``."""
         away = self.scale * np.sinh(np.clip(rows / self.scale, -20.0, 20.0))
         found = np.clip(self.offset + self.width * (self.centre + away), self.low, self.high)
         if feasible:

@@ -69,8 +69,6 @@ class WindowEvidence(NamedTuple):
     window: Integers  # n x 3: its number in the `Scan`
     noise_odds: Floats  # n x K: for each component, the largest log density with a window of noise
     noise: Integers  # n x K: the number of that window
-    core_odds: Floats  # n x K: the same with a window that is kept, and noise elsewhere
-    core: Integers  # n x K
     kept: Floats  # n x 2 x K: the log density of what the best foreign and the best shifted window leave
     alone: Floats  # n x 2 x K: and of these windows by themselves
     cells: Floats  # n x d: log odds of each cell by itself being noise; 0 where missing
@@ -157,8 +155,6 @@ def window_evidence(scan: Scan, rows: Floats, log_slope: Floats, n_jobs: int | N
     found = WindowEvidence(
         np.full((n, 3), -np.inf),
         np.full((n, 3), -1),
-        np.full(shape, -np.inf),
-        np.zeros(shape, np.int64),
         np.full(shape, -np.inf),
         np.zeros(shape, np.int64),
         np.zeros((n, 2, n_components)),
@@ -313,11 +309,9 @@ def _best_windows(
     )
     rest = log_sum(without) - log_density
     kinds = np.array([rest + noise, rest + log_sum(alone), log_sum(shifted) - log_density])
-    core = alone + (log_slope.sum(axis=0) - noise)
     for best, window, values in (
         (found.values, found.window, kinds),
         (found.noise_odds, found.noise, without + noise),
-        (found.core_odds, found.core, core),
     ):
         best[:] = values.max(axis=1)[:, :n].T
         window[:] = values.argmax(axis=1)[:, :n].T

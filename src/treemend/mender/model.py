@@ -43,9 +43,7 @@ class MenderModel:
         sizes = {"columns": self.n_features, "d": detector.layout.n_features, "levels": N_QUANTILES}
         sizes.update(kinds=5, two=2, grid=len(GRID))
         check_shapes(self.drift, sizes, quantiles="levels columns")
-        columns = dict.fromkeys(
-            ("order", "offset", "width", "centre", "scale", "low", "high", "origin", "step", "off_lattice")
-        )
+        columns = [field.name for field in fields(Columns)]
         check_shapes(detector.columns, sizes, **dict.fromkeys(columns, "d"))
         sizes["triangle"] = sizes["d"] * (sizes["d"] + 1) // 2
         check_shapes(detector.density, sizes, centre="k d", lower="k triangle", log_weight="k")

@@ -1,4 +1,4 @@
-"""Moves that improve the set of overwritten cells of a row: cells toggled, runs grown, shrunk, added or put back."""
+"""How the set of bad cells of a row begins, and moves: cells are toggled, runs grown, shrunk, added or put back."""
 
 import math
 from typing import NamedTuple
@@ -62,6 +62,60 @@ def count_runs(labels: Labels, earlier: Integers, last: int) -> tuple[int, int]:
             n += 1
             runs += earlier[j] < 0 or not 0 <= labels[earlier[j]] <= last
     return n, runs
+
+
+@inner_kernel
+def mark_odd_cells(
+    mix: Mixture,
+    law: Law,
+    rules: Rules,
+    k: int,
+    r: Floats,
+    q: Floats,
+    away: Floats,
+    u: Floats,
+    labels: Labels,
+    space: Space,
+) -> float:
+    """Label as noise the oddest cells, each seen by itself, as many as are best taken out; return the log density.
+
+    Bad cells that are many hide each other: to take out any one of them gains little.
+    """
+    d, order = len(u), space.order
+    odds, later, m = np.empty(d), np.empty(d, np.int64), 0
+    for j in range(d):
+        labels[j], later[j] = KEPT, -1
+        variance = mix.covariance[k, j, j]
+        level = law.constants[1] - 0.5 * math.log(variance)
+        odds[j] = u[j] - student(level, 1, away[k, j] ** 2 / variance, law.tail)
+        if rules.earlier[j] >= 0:
+            later[rules.earlier[j]] = j
+        if odds[j] > 0:
+            at = m
+            while at > 0 and odds[order[at - 1]] < odds[j]:
+                order[at] = order[at - 1]
+                at -= 1
+            order[at] = j
+            m += 1
+    m = min(m, math.floor(MOST_OUT * d))
+    level = mix.log_weight[k] + mix.log_det[k]
+    best, best_m, slopes, runs = student(level + law.constants[d], d, q[k], law.tail), 0, 0.0, 0
+    if m > 0:
+        prefix_forms(mix.precision[k], 1.0, r[k], order, m, space.work, space.forms)
+    for a in range(m):
+        j = order[a]
+        labels[j] = NOISE
+        slopes += u[j]
+        before, after = rules.earlier[j], later[j]
+        runs += 1 - (before >= 0 and labels[before] == NOISE) - (after >= 0 and labels[after] == NOISE)
+        kept = d - a - 1
+        value = student(level + law.constants[kept] - space.forms[1, a], kept, q[k] - space.forms[0, a], law.tail)
+        value += slopes + rules.prior[a + 1, runs]
+        if value > best:
+            best, best_m = value, a + 1
+    for a in range(best_m, m):
+        labels[order[a]] = KEPT
+    return best
 
 
 @inner_kernel

@@ -1,13 +1,12 @@
 """The set of overwritten cells of a row, and the kind of each of its runs.
 
-A set is sought under one component of the density at a time: the likeliest ones, each from the window that is best
-called noise given the rest, from all cells outside the window that is best kept, and from nothing. Further starts are
-the best foreign window, the best shifted one, and the run of equal values. From each, the set is improved while its log
-odds grow. The set with the largest log odds J under the whole density is kept: ``J = log p(kept) - log p(row) + sum of
-log slopes over noise cells + log p(foreign run alone) [+ gain of the shift] + prior(n, R)``.
+A set is sought under one component of the density at a time: the likeliest ones, each from the cells that are odd by
+themselves and from the window that is best called noise given the rest. Further starts are the best foreign window, the
+best shifted one, and the run of equal values. From each, the set is improved while its log odds grow. The set with the
+largest log odds J under the whole density is kept: ``J = log p(kept) - log p(row) + sum of log slopes over noise cells
++ log p(foreign run alone) [+ gain of the shift] + prior(n, R)``.
 
-On a grid, the set may also consist of rectangles and single cells; a rectangle costs the log of how many there are. No
-search begins from all cells outside a square: overwritten patches hardly leave one, and sets get too large.
+On a grid, the set may also consist of rectangles and single cells; a rectangle costs the log of how many there are.
 """
 
 import math
@@ -26,6 +25,7 @@ from treemend.mender.moves import (
     Rules,
     best_shift,
     count_runs,
+    mark_odd_cells,
     move_foreign_borders,
     move_run,
     toggle_cells,
@@ -57,8 +57,8 @@ MOVE_PRICE = 1.5
 # A set with more cells than the one before must be better by this many nats: where both are about as good, less is
 # changed.
 CLOSE = 1.0
-# Starts beside the kinds: the cells outside the window that is best kept; rectangles of a grid.
-CORE, BOX = 5, 6
+# A start beside the kinds: rectangles of a grid.
+BOX = 6
 
 
 class Starts(NamedTuple):
@@ -279,7 +279,7 @@ def _keep_best(
         prior = rules.prior[n_cells, runs] - grid.price * boxes
         for j in range(len(u)):
             labels[j] = min(labels[j], NOISE)
-    odds = prior - whole - rules.extra[kind if kind < CORE else NOISE]
+    odds = prior - whole - rules.extra[kind if kind < BOX else NOISE]
     if kind == FOREIGN:
         _alone_terms(mix, law, away, _list_cells(labels, FOREIGN, space.order), space, terms)
         odds += log_sum(terms)
@@ -341,17 +341,19 @@ def find_rows(
         for j in range(d):
             answers.labels[i, j] = KEPT
         explained = False
-        for kind in (SINGLE, NOISE, CORE, BOX, STUCK, FOREIGN, SHIFTED):
+        for kind in (SINGLE, NOISE, BOX, STUCK, FOREIGN, SHIFTED):
             by_component = not FOREIGN <= kind <= STUCK
-            if not starts.tried[kind if kind < CORE else NOISE] or (by_component and explained):
+            if not starts.tried[kind if kind < BOX else NOISE] or (by_component and explained):
                 continue
-            if kind == (BOX if grid is None else CORE):
+            if kind == BOX and grid is None:
                 continue
             followed, donor = 1, 0
             if by_component:
                 followed = rules.followed
                 for k in range(n_components):
-                    terms[k] = starts.best.core_odds[i, k] if kind == CORE else starts.best.noise_odds[i, k]
+                    terms[k] = starts.best.noise_odds[i, k]
+                    if kind == SINGLE:
+                        terms[k] = mark_odd_cells(mix, law, rules, k, r, q, away, u, labels, space)
             elif kind == STUCK:
                 for j in range(d):
                     labels[j] = STUCK if starts.stuck[i, j] else KEPT
@@ -370,11 +372,10 @@ def find_rows(
                 if terms[k] < least:
                     break
                 terms[k] = -np.inf
-                if by_component:
-                    best = starts.best.core[i, k] if kind == CORE else starts.best.noise[i, k]
-                    _mark(windows, best, SINGLE if kind == BOX else NOISE, labels)
-                    for j in range(d if kind != BOX else 0):
-                        labels[j] = KEPT if kind == SINGLE or (kind == CORE) == (labels[j] == NOISE) else NOISE
+                if kind == SINGLE:
+                    mark_odd_cells(mix, law, rules, k, r, q, away, u, labels, space)
+                elif by_component:
+                    _mark(windows, starts.best.noise[i, k], SINGLE if kind == BOX else NOISE, labels)
                 boxes = _search(mix, law, rules, grid, state, r, q, away, k, donor, u, kind, windows, space, labels)
                 _keep_best(
                     mix, law, rules, grid, r, q, away, u, whole, kind, boxes, k, labels, state, space, answers, i
