@@ -8,7 +8,14 @@ from treemend.mender.columns import column_widths, learn_columns
 from treemend.mender.density import TAIL, make_density
 from treemend.mender.fill_calibration import calibrate_filling
 from treemend.mender.filling import conditional, fill
-from treemend.mender.low_rank import LowRankDensity, choose_rank, learn_low_rank, log_density
+from treemend.mender.low_rank import (
+    LowRankDensity,
+    choose_rank,
+    learn_low_rank,
+    leftovers,
+    leftovers_of_all,
+    log_density,
+)
 
 
 def random_low_rank(d, rank, seed):
@@ -116,3 +123,16 @@ def test_a_row_has_the_same_bits_in_any_company():
         assert np.array_equal(alone.mean[0], together.mean[i])
         assert np.array_equal(alone.variance[0], together.variance[i])
         assert np.array_equal(alone.draws[:, 0], together.draws[:, i])
+
+
+def test_what_factors_leave_of_rows_is_that_of_each_row():
+    density, rng = random_low_rank(50, 4, 1), np.random.default_rng(2)
+    rows = rng.normal(size=(70, 50))
+    rows[3, :10] = rows[40] = np.nan
+    left, level = leftovers_of_all(density, rows)
+    for i, row in enumerate(rows):
+        its_left, its_level = leftovers(density, row, ~np.isnan(row))
+        np.testing.assert_allclose(left[i], its_left, atol=1e-10)
+        assert level[i] == pytest.approx(its_level, abs=1e-9)
+    shuffled = rng.permutation(70)
+    np.testing.assert_array_equal(leftovers_of_all(density, rows[shuffled])[0], left[shuffled])

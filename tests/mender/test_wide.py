@@ -27,12 +27,16 @@ def smooth_rows(n, d, seed):
     return 0.5 + 0.12 * rng.normal(size=(n, 6)) @ waves + 0.01 * rng.normal(size=(n, d))
 
 
+def wide_row(density, law, row, log_slope):
+    return WideRow(density, law, row, log_slope, leftovers(density, row, ~np.isnan(row)))
+
+
 def random_row(d, seed):
     """A row under a low-rank density, of which what is left is nearly normal, with the variances of its noise."""
     rng = np.random.default_rng(seed)
     density = LowRankDensity(rng.normal(size=d), rng.normal(size=(d, 2)), rng.uniform(0.1, 1, d))
     law = Residuals(np.sqrt(density.noise), NEARLY_NORMAL)
-    return WideRow(density, law, rng.normal(size=d), rng.uniform(0, 1, d)), rng
+    return wide_row(density, law, rng.normal(size=d), rng.uniform(0, 1, d)), rng
 
 
 def normal_logpdf(row, cells, moved=()):
@@ -79,7 +83,7 @@ def test_the_chain_finds_the_best_of_all_sets(d, seed):
 def test_missing_cells_are_neither_out_nor_do_they_count():
     row, _ = random_row(40, 0)
     values = np.where(np.arange(40) % 3 == 0, np.nan, row.row)
-    gap = WideRow(row.density, row.law, values, np.where(np.isnan(values), 0.0, row.log_slope))
+    gap = wide_row(row.density, row.law, values, np.where(np.isnan(values), 0.0, row.log_slope))
     found, kind = find_set(gap, np.zeros(40, bool), -1)
     assert kind == NOISE
     assert not (found.out & np.isnan(values)).any()
@@ -91,9 +95,9 @@ def test_far_cells_are_found_and_nothing_is_found_in_clean_rows():
     scores = rng.normal(size=2)
     clean = row.density.centre + row.density.factor @ scores + np.sqrt(row.density.noise) * rng.normal(size=60)
     unlikely = np.full(60, -4.0)  # columns range over some 50 units
-    assert not find_set(WideRow(row.density, row.law, clean, unlikely), np.zeros(60, bool), -1)[0].out.any()
+    assert not find_set(wide_row(row.density, row.law, clean, unlikely), np.zeros(60, bool), -1)[0].out.any()
     far = np.isin(np.arange(60), (3, 17, 18, 50))
-    bad = WideRow(row.density, row.law, np.where(far, clean + 30, clean), unlikely)
+    bad = wide_row(row.density, row.law, np.where(far, clean + 30, clean), unlikely)
     found = find_set(bad, np.zeros(60, bool), -1)[0]
     assert isinstance(found, WideSet)
     assert np.array_equal(found.out, far)
@@ -106,7 +110,7 @@ def test_a_set_of_blocks_may_be_foreign_or_stuck():
     one, other = (density.centre + density.factor @ rng.normal(size=2) * 3 for _ in range(2))
     noise = np.sqrt(density.noise) * rng.normal(size=60)
     out = (np.arange(60) >= 10) & (np.arange(60) < 40)
-    mixed = WideRow(density, row.law, np.where(out, other, one) + noise, np.full(60, -4.0))
+    mixed = wide_row(density, row.law, np.where(out, other, one) + noise, np.full(60, -4.0))
     assert find_set(mixed, out, FOREIGN)[1] == FOREIGN
     found, kind = find_set(mixed, out, STUCK)
     assert kind == STUCK

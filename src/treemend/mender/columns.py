@@ -132,34 +132,40 @@ def learn_columns(values: Floats, order: Integers, widths: Floats | None = None)
         usual * (BENT + (STRAIGHT - BENT) * light),
         np.where(low >= 0, np.maximum(below, 0.0), below),
         np.where(high <= 0, np.minimum(above, 0.0), above),
-        *np.array([_lattice(column[: np.isfinite(column).sum()]) for column in ordered]).T,
+        *_lattices(ordered, ~known | (values == np.round(values))),
     )
 
 
-def _lattice(values: Floats) -> tuple[float, float, float]:
-    """Return origin and step of the lattice of ascending values, and the log odds of a value that is off it.
+def _lattices(ordered: Floats, whole: Booleans) -> Floats:
+    """Return origin, step and log odds (3, d) of the lattices of ascending columns (d, n); whole numbers are on one."""
+    found = np.zeros((3, len(ordered)))
+    found[1] = whole.all(axis=0)
+    for j in np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).sum(axis=1) > 1):
+        found[:, j] = _lattice(ordered[j, : np.isfinite(ordered[j]).sum()]) or found[:, j]
+    return found
+
+
+def _lattice(values: Floats) -> tuple[float, float, float] | None:
+    """Return origin and step of the lattice of ascending values, if any, and the log odds of a value that is off it.
 
     Corrupted values hardly repeat: the step is the largest of which all differences of repeated values are multiples,
     by Euclid's algorithm.
     """
-    whole = (0.0, float((values == np.round(values)).all()), 0.0)
     repeated = np.unique(values[1:][np.diff(values) == 0])
-    if len(repeated) < 2:
-        return whole
     differences = np.diff(repeated)
-    step, reach = differences.min(), values[-1] - values[0]
-    while True:
+    step = differences.min(initial=np.inf)
+    left = np.ones(1)
+    while (left > ROUNDING).any():
+        if not values[-1] - values[0] <= MOST_LEVELS * step < np.inf:
+            return None
         left = np.abs(differences / step - np.round(differences / step))
-        if reach > MOST_LEVELS * step:
-            return whole
-        if (left <= ROUNDING).all():
-            break
-        step *= left[left > ROUNDING].min()
-    step = (repeated[-1] - repeated[0]) / np.round((repeated[-1] - repeated[0]) / step)
+        step *= left[left > ROUNDING].min(initial=1.0)
+    reach = repeated[-1] - repeated[0]
+    step = reach / np.round(reach / step)
     away = (values - repeated[0]) / step
     n_off = int((np.abs(away - np.round(away)) > ROUNDING).sum())
     if n_off > MOST_OFF * len(values):
-        return whole
+        return None
     return float(repeated[0]), float(step), float(np.log((len(values) + 1) / (n_off + 0.5)))
 
 

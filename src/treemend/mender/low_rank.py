@@ -31,6 +31,8 @@ MOST_TO_CHOOSE = 2_000
 FEWEST_TO_CHOOSE = 300
 # Rounds in which missing cells count as what the observed ones expect.
 ROUNDS = 2
+# Complete rows that are looked at together: always as many, so that a row's answer has the same bits in any company.
+TOGETHER = 32
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,11 @@ class LowRankDensity:
     def gram(self) -> Floats:
         """``A`` of all cells (r, r)."""
         return np.asarray(np.eye(self.factor.shape[1]) + self.weighted.T @ self.factor)
+
+    @cached_property
+    def scoring(self) -> Floats:
+        """What the scores of a complete row are its products with (d, r)."""
+        return np.ascontiguousarray(np.linalg.solve(self.gram, self.weighted.T).T)
 
     def with_factor(self, factor: Floats) -> "LowRankDensity":
         """Return the density with a further factor (d,)."""
@@ -128,6 +135,23 @@ def leftovers(density: LowRankDensity, row: Floats, kept: Booleans) -> tuple[Flo
     scores = given.scores[:, 0]
     level = -0.5 * scores @ scores - np.log(np.diag(given.root)).sum()
     return row - density.centre - density.factor @ scores, float(level)
+
+
+def leftovers_of_all(density: LowRankDensity, rows: Floats) -> tuple[Floats, Floats]:
+    """Return what `leftovers` does for each of several rows (n, d), of which all observed cells are kept."""
+    left, level = np.empty(rows.shape), np.empty(len(rows))
+    incomplete = np.isnan(rows).any(axis=1)
+    for i in np.flatnonzero(incomplete).tolist():
+        left[i], level[i] = leftovers(density, rows[i], ~np.isnan(rows[i]))
+    complete, half = np.flatnonzero(~incomplete), 0.5 * np.linalg.slogdet(density.gram)[1]
+    for begin in range(0, len(complete), TOGETHER):
+        own = complete[begin : begin + TOGETHER]
+        away = np.zeros((TOGETHER, rows.shape[1]))
+        away[: len(own)] = rows[own] - density.centre
+        scores = away @ density.scoring
+        left[own] = (away - scores @ density.factor.T)[: len(own)]
+        level[own] = -0.5 * np.square(scores).sum(axis=1)[: len(own)] - half
+    return left, level
 
 
 def last_score(density: LowRankDensity, row: Floats) -> tuple[float, float]:

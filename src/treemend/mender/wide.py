@@ -15,8 +15,8 @@ from treemend.arrays import Booleans, Floats, Integers, Labels
 from treemend.mender.columns import FARTHEST, Columns, column_quantiles, column_widths, learn_columns
 from treemend.mender.evidence import KEPT, SHIFT, STUCK
 from treemend.mender.layout import Layout
-from treemend.mender.low_rank import LowRankDensity, choose_rank, last_score, learn_low_rank, leftovers
-from treemend.mender.wide_sets import Residuals, WideRow, find_set, learn_residuals
+from treemend.mender.low_rank import LowRankDensity, choose_rank, last_score, learn_low_rank, leftovers_of_all
+from treemend.mender.wide_sets import Residuals, WideRow, find_set, learn_residuals, moving
 from treemend.mender.windows import chain_prior
 from treemend.threads import for_chunks
 
@@ -82,13 +82,15 @@ class WideRows:
         given = self.blocks.expand(kinds)[:, order]
         rows, log_slope = self.columns.to_rows(values)
         lattice = self.columns.lattice_odds(values)
+        left, level = leftovers_of_all(self.density, rows)
 
         def task(part: slice) -> None:
             for i in range(part.start, part.stop):
                 begin, kind = (given[i] > KEPT) & ~np.isnan(rows[i]), kinds[i].max()
                 if kind == STUCK:
                     begin |= values[i, order] == np.median(values[i, order[begin]])
-                row = WideRow(self.density, self.residuals, rows[i], log_slope[i], lattice[i])
+                whole = left[i], float(level[i])
+                row = WideRow(self.density, self.residuals, rows[i], log_slope[i], whole, lattice[i])
                 best, kind = find_set(row, begin, kind)
                 own = order[best.out]
                 found[i, own], odds[i], cells[i, order] = kind, best.odds, best.cells
@@ -109,8 +111,7 @@ class WideRows:
         found = np.full((2, len(values)), np.nan)
         for i, own in enumerate(shifted[:, self.columns.order]):
             if own.any() and not own.all():
-                row = WideRow(self.density, self.residuals, rows[i], log_slope[i])
-                found[:, i] = last_score(self.density.with_factor(row.moving * own), rows[i])
+                found[:, i] = last_score(self.density.with_factor(moving(log_slope[i]) * own), rows[i])
         return SHIFT * found[0], SHIFT * found[1]
 
 
@@ -166,9 +167,8 @@ def learn_wide(
     left = np.full(learnable.shape, np.nan)
     for number, (columns, density) in enumerate(learnt[1:]):
         own = np.flatnonzero(fold == number)
-        for i, row in zip(own, columns.to_rows(learnable[own])[0], strict=True):
-            # Ranges differ between folds: that of a column is smaller without its extreme.
-            left[i] = columns.width * leftovers(density, row, ~np.isnan(row))[0]
+        # Ranges differ between folds: that of a column is smaller without its extreme.
+        left[own] = columns.width * leftovers_of_all(density, columns.to_rows(learnable[own])[0])[0]
     wide = []
     for number, (columns, density) in enumerate(learnt, -1):
         others = (fold >= 0) & (fold != number)

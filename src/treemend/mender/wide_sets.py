@@ -52,6 +52,11 @@ def learn_residuals(left: Floats) -> Residuals:
     return max(laws, key=lambda law: float(np.nansum(law.log_density(left))))
 
 
+def moving(log_slope: Floats) -> Floats:
+    """Return how much each cell moves for a common amount, whose unit is the standard deviation of shifts."""
+    return np.asarray(SHIFT * np.exp(-log_slope))
+
+
 class WideSet(NamedTuple):
     """A set of cells (d,), its log odds, those that each cell is noise, and what is expected, given what is kept."""
 
@@ -69,6 +74,7 @@ class WideRow:
     law: Residuals
     row: Floats
     log_slope: Floats
+    whole: tuple[Floats, float]  # what factors leave of it, and the level of their scores, with nothing out
     lattice: Floats | float = 0.0
 
     @cached_property
@@ -77,31 +83,28 @@ class WideRow:
 
     @cached_property
     def _clean(self) -> float:
-        return self._log_density(self.density, self._seen)[0]
+        return self._log_density(self._seen, *self.whole)[0]
 
     @cached_property
     def _noise(self) -> Floats:
         return self.log_slope + self.lattice
 
-    @cached_property
-    def moving(self) -> Floats:
-        """How much each cell moves for a common amount, in units of the columns' ranges."""
-        return np.asarray(SHIFT * np.exp(-self.log_slope))
-
-    def _log_density(self, density: LowRankDensity, kept: Booleans) -> tuple[float, Floats, Floats]:
-        """Return the log density of the kept cells, that of each cell given them, and what they leave of each."""
-        left, level = leftovers(density, self.row, kept)
+    def _log_density(self, kept: Booleans, left: Floats, level: float) -> tuple[float, Floats]:
+        """Return the log density of the kept cells, and of each cell given them, by what `leftovers` says of them."""
         cells = self.law.log_density(left)
-        return float(cells[kept].sum() + level), cells, left
+        return float(cells[kept].sum() + level), cells
 
     def weigh(self, out: Booleans, kind: int) -> WideSet:
         """Return what is known of a set of a kind."""
-        kept, cells, left = self._log_density(self.density, self._seen & ~out)
+        rest = self._seen & ~out
+        left, level = leftovers(self.density, self.row, rest) if out.any() else self.whole
+        kept, cells = self._log_density(rest, left, level)
         odds = kept - self._clean + float(chain_prior(out.sum(), _count_runs(out), len(out)))
         if kind == FOREIGN:
-            odds += self._log_density(self.density, out)[0]
+            odds += self._log_density(out, *leftovers(self.density, self.row, out))[0]
         elif kind == SHIFTED:
-            odds += self._log_density(self.density.with_factor(self.moving * out), self._seen)[0] - kept
+            moved = leftovers(self.density.with_factor(moving(self.log_slope) * out), self.row, self._seen)
+            odds += self._log_density(self._seen, *moved)[0] - kept
             odds += float((self.lattice * out).sum())
         else:
             odds += float(self._noise[out].sum())
