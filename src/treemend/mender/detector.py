@@ -14,7 +14,7 @@ import numpy as np
 
 from treemend.arrays import Booleans, Floats, Integers, Labels
 from treemend.mender.boxes import WindowCells
-from treemend.mender.calibration import Calibration, Rarity, Tails, is_unusual
+from treemend.mender.calibration import NOTHING, Calibration, Rarity, Tails, is_unusual
 from treemend.mender.columns import Columns
 from treemend.mender.density import Density, expect_rows
 from treemend.mender.evidence import (
@@ -342,8 +342,9 @@ def _find_sets(
     rules = set_rules(group.scan, prices.run, prices.extra, rounds, 3 * d, detector.typical)
     of_kinds, tails = evidence.values[group.members], detector.tails
     surely = (of_kinds - tails.edge)[:, STUCK] > SURELY_STUCK * tails.slope[STUCK]
-    stuck = chosen & (surely | (tails.leading(of_kinds) == STUCK))
-    unusual, unexplained = chosen.copy(), chosen.copy()
+    # Where nothing can be said against a row, no set explains it.
+    unusual, unexplained = chosen.copy(), chosen & (of_kinds > NOTHING).any(axis=1)
+    stuck = unexplained & (surely | (tails.leading(of_kinds) == STUCK))
     # The stuck run alone is tried where it is sure or the oddest thing; all else elsewhere, and where that is weaker.
     for tried in ((STUCK,), (NOISE, SINGLE, FOREIGN, SHIFTED)):
         some = np.flatnonzero(stuck if tried == (STUCK,) else unexplained)
