@@ -196,7 +196,8 @@ class BaseMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         """Read a table, and compare its columns with the reference's."""
         table = tables.read_table(X, self.passthrough, reference=reset)
         try:
-            validate_data(self, table.attributes if table.names else table.values, reset=reset, skip_check_array=True)
+            known = table.values if table.frame is None else table.frame.to_native()
+            validate_data(self, known, reset=reset, skip_check_array=True)
         except ValueError as error:
             expected = list(getattr(self, "feature_names_in_", []))
             difference = tables.columns_difference(expected, table.names or []) if expected and table.names else ""
