@@ -18,7 +18,6 @@ from dask.base import tokenize
 from treemend.dask.chunks import Estimator, ModelFile, apply_to_chunk, loaded, mend_table, score_table, take_rows
 from treemend.exceptions import InputError, ParameterError
 from treemend.mender import Mender
-from treemend.model_file import encode
 from treemend.sampling import sample_rows
 from treemend.tcs import TCS
 
@@ -165,12 +164,7 @@ def model_key(model: Estimator | ModelFile) -> Any:
     A worker that needs the key gets it once and keeps it as long as chunks are left. The key is not a scattered future:
     what such a future stands for is gone with the workers that held it, while a key of the graph can be made again.
     """
-    if isinstance(model, ModelFile):
-        token = tokenize(model)
-    else:
-        arrays: dict[str, Any] = {}
-        document = encode(model._model, arrays)
-        token = tokenize(type(model).__name__, model.get_params(), document, arrays)
+    token = tokenize(type(model).__name__, vars(model))
     return dask.delayed(model, name=f"treemend-model-{token}", traverse=False)
 
 
@@ -203,8 +197,8 @@ def _mapped(collection: Any, model: Any, function: Callable[[Estimator, Any], di
     empty: dict[str, Any] = {name: None if table is None else table[:0] for name, table in example.items()}
     if not is_array and "repaired" in empty:
         # Dividing turns columns of integers into floats, whatever their kind.
-        floats = {name: (empty["repaired"][name] / 1).dtype for name in empty["mask"].columns}
-        empty["repaired"] = empty["repaired"].astype(floats)
+        floats = (empty["repaired"][empty["mask"].columns] / 1).dtypes
+        empty["repaired"] = empty["repaired"].astype(dict(floats))
     shared = (function, model_key(sent), dask.delayed(empty, pure=True, traverse=False))
     if is_array:
         mapped = da.map_blocks(apply_to_chunk, rows, *shared, dtype=object, meta=np.empty((0, 0), dtype=object))
