@@ -65,7 +65,6 @@ class BaseMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         UserWarning
             If the rows are too few for the false-alarm rate, so that nothing will be declared.
         """
-        del y
         self._fit(X)
         return self
 
@@ -99,13 +98,11 @@ class BaseMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         Result
             As from `mend`.
         """
-        del y
         own = self._fit(X)
         return cast(Result, self._mend(self._suspects(X), own))
 
     def fit_predict(self, X: Any, y: Any = None, **fit_params: Any) -> NDArray[np.int64]:
         """Learn from rows and return -1 for each declared one and +1 for the others, each judged without itself."""
-        del y, fit_params
         own = self._fit(X)
         return np.where(self._declared_own(self._suspects(X), own), -1, 1)
 
@@ -123,7 +120,6 @@ class BaseMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> NDArray[np.floating[Any]]:
         """Learn from rows and return them as `transform` does, each judged without itself; the rest is ignored."""
-        del fit_params
         return np.asarray(tables.attributes_only(self.fit_mend(X, y).repaired, self.passthrough))
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
@@ -145,15 +141,9 @@ class BaseMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
             Where to; the usual ending is ``.safetensors``.
         """
         check_is_fitted(self)
-        names = getattr(self, "feature_names_in_", None)
-        document = Document(
-            written_by=f"treemend {treemend.__version__}",
-            estimator=type(self).__name__,
-            parameters=self.get_params(deep=False),
-            names=None if names is None else tuple(names),
-            model=self._model,
-        )
-        write_model(path, document)
+        names, parameters = tuple(getattr(self, "feature_names_in_", ())) or None, self.get_params(deep=False)
+        written_by = f"treemend {treemend.__version__}"
+        write_model(path, Document(written_by, type(self).__name__, parameters, names, self._model))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_model")
