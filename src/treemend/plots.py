@@ -254,12 +254,11 @@ def _finished(ax: "Axes", findings: Findings, offset: float = 0.0) -> "Figure":
 
 def _units(findings: Findings) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return an offset and a unit for each column: 0 and 1, or those of its range where the ranges differ widely."""
-    if findings.reference_low is not None and findings.reference_high is not None:
-        width = findings.reference_high - findings.reference_low
-        varying = width[width > 0]
+    low, high, n_columns = findings.reference_low, findings.reference_high, findings.before.shape[1]
+    if low is not None and high is not None:
+        varying = (high - low)[high > low]
         if len(varying) and varying.max() > _SIMILAR * varying.min():
-            return findings.reference_low, np.where(width > 0, width, 1.0)
-    n_columns = findings.before.shape[1]
+            return low, np.where(high > low, high - low, 1.0)
     return np.zeros(n_columns), np.ones(n_columns)
 
 

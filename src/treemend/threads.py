@@ -21,7 +21,6 @@ from treemend.progress import chunks_done
 WORK_IN_A_CHUNK = 2_000_000_000
 LARGEST_CHUNK = 64
 CHUNK_MULTIPLE = 16
-SECONDS_BETWEEN_LOOKS = 0.25
 # To look for the libraries takes 10 ms.
 _library_threads = cache(ThreadpoolController)
 
@@ -83,15 +82,14 @@ def for_chunks(
         _POOLS[n_threads] = ThreadPoolExecutor(n_threads, thread_name_prefix="treemend")
     futures = [_POOLS[n_threads].submit(task, part) for part in slices]
     try:
-        while wait(futures, timeout=SECONDS_BETWEEN_LOOKS).not_done:
-            chunks_done(sum(future.done() for future in futures) * size, n_rows)
+        for part, future in zip(slices, futures, strict=True):
+            future.result()
+            chunks_done(part.stop, n_rows)
     except BaseException:
         for future in futures:
             future.cancel()
         wait(futures)
         raise
-    for future in futures:
-        future.result()
 
 
 # Threads stay: to start them anew for each kernel costs as much as a kernel on few rows.
