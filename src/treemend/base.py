@@ -22,8 +22,8 @@ class BaseMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
 
     A subclass has the threshold ``offset_``, the parameters ``passthrough`` and ``n_jobs``, and the type of its fitted
     model, a frozen dataclass, as ``model_type``. ``_learn`` sets ``_model`` and returns what it takes to judge the
-    reference rows themselves, which ``_mend`` takes for them; ``_powerless_at`` returns the number of reference rows
-    and the false-alarm rate if these are too few for it, else None.
+    reference rows themselves, which ``_mend`` and ``_declared`` take for them; ``_powerless_at`` returns the number of
+    reference rows and the false-alarm rate if these are too few for it, else None.
     """
 
     offset_: Any
@@ -32,6 +32,7 @@ class BaseMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
     _learn: Any
     _mend: Any
     _scores: Any
+    _declared: Any
     _powerless_at: Any
     _model: Any
     _nan_in_reference: bool = True
@@ -104,7 +105,7 @@ class BaseMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
     def fit_predict(self, X: Any, y: Any = None, **fit_params: Any) -> NDArray[np.int64]:
         """Learn from rows and return -1 for each declared one and +1 for the others, each judged without itself."""
         own = self._fit(X)
-        return np.where(self._declared_own(self._suspects(X), own), -1, 1)
+        return np.where(self._declared(self._suspects(X).values, own), -1, 1)
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """Return how clean each row is, one number a row: higher is cleaner, and declared rows are below ``offset_``.
@@ -128,7 +129,7 @@ class BaseMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
 
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Return -1 for each declared row, one with a negative `decision_function`, and +1 for the others."""
-        return np.where(self._declared(self._suspects(X).values), -1, 1)
+        return np.where(self._declared(self._suspects(X).values, None), -1, 1)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted estimator to a model file, which `treemend.load` reads.
@@ -159,12 +160,6 @@ class BaseMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         check_names("passthrough", self.passthrough)
         if self.n_jobs != -1:
             check_count("n_jobs", self.n_jobs, least=1, also=(None, -1))
-
-    def _declared(self, rows: NDArray[np.float64]) -> NDArray[np.bool_]:
-        return np.asarray(self._scores(rows) < self.offset_)
-
-    def _declared_own(self, table: tables.Table, own: Any) -> NDArray[np.bool_]:
-        return np.asarray(self._mend(table, own).corrupted)
 
     def _fit(self, X: Any) -> Any:
         """Fit, and return what `_learn` does; whatever happens, Ctrl-C included, else the estimator is what it was."""

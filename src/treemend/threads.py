@@ -53,7 +53,8 @@ def one_library_thread() -> AbstractContextManager[Any]:
     Our matrices are small and our rows are shared among threads of our own; a library that starts a thread for every
     core, for each of thousands of small factorisations, is many times slower on a busy machine.
     """
-    return _library_threads().limit(limits=1)  # type: ignore[no-any-return]
+    limited: AbstractContextManager[Any] = _library_threads().limit(limits=1)
+    return limited
 
 
 def chunk_size(n_rows: int, work_per_row: int, n_threads: int, largest: int = LARGEST_CHUNK) -> int:
