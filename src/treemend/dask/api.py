@@ -14,6 +14,7 @@ import dask
 import dask.array as da
 import numpy as np
 from dask.base import tokenize
+from narwhals.dependencies import is_dask_dataframe
 
 from treemend.dask.chunks import Estimator, ModelFile, apply_to_chunk, loaded, mend_table, score_table, take_rows
 from treemend.exceptions import InputError, ParameterError
@@ -141,14 +142,13 @@ def fit(collection: Any, *, n_rows: int = 100_000, **parameters: Any) -> Mender:
     """
     mender = Mender(**parameters)
     parts = np.ravel(np.array(_in_rows(collection).to_delayed(), dtype=object)).tolist()
-    ends = np.cumsum(dask.compute(*(dask.delayed(len)(part) for part in parts)))
-    if ends[-1] == 0:
+    lengths = np.array(dask.compute(*(dask.delayed(len)(part) for part in parts)))
+    n_all, firsts = int(lengths.sum()), np.cumsum(lengths) - lengths
+    if n_all == 0:
         raise InputError("The reference has no rows. Give a collection with rows.")
     seed = parameters.get("random_state", 0)
-    chosen = sample_rows(ends[-1], n_rows, seed if isinstance(seed, int) else 0)
-    firsts = np.append(0, ends[:-1])
-    places = np.split(chosen, np.searchsorted(chosen, firsts[1:]))
-    numbers = np.flatnonzero(ends > firsts).tolist()
+    chosen = sample_rows(n_all, n_rows, seed if isinstance(seed, int) else 0)
+    places, numbers = np.split(chosen, np.searchsorted(chosen, firsts[1:])), np.flatnonzero(lengths).tolist()
     taken = [dask.delayed(take_rows)(parts[k], places[k] - firsts[k], mender.passthrough, k) for k in numbers]
     pieces = dask.compute(*taken)
     if isinstance(pieces[0], np.ndarray):
@@ -170,10 +170,10 @@ def model_key(model: Estimator | ModelFile) -> Any:
 
 def _in_rows(collection: Any) -> Any:
     """Return a data frame, or an array whose chunks hold complete rows."""
-    kind = f"{type(collection).__module__}.{type(collection).__name__}"
-    if kind.startswith("dask.dataframe") and kind.endswith(".DataFrame"):
+    if is_dask_dataframe(collection):
         return collection
     if not isinstance(collection, da.Array):
+        kind = f"{type(collection).__module__}.{type(collection).__name__}"
         remedy = "For tables in memory, call Mender.mend."
         raise InputError(f"The rows must be a Dask array or a Dask data frame, got {kind}. {remedy}")
     if collection.ndim != 2 or math.isnan(collection.shape[1]):
