@@ -6,7 +6,8 @@ import textwrap
 
 import pytest
 
-from treemend.atomic import AtomicFile
+from treemend import atomic
+from treemend.atomic import atomic_file
 from treemend.exceptions import OutputError
 
 
@@ -22,18 +23,18 @@ def way(request, monkeypatch):
 
 def test_appears_at_the_end(way, tmp_path):
     path = tmp_path / "out"
-    with AtomicFile(path, replace=False) as atomic:
-        atomic.file.write(b"half")
+    with atomic_file(path, replace=False) as file:
+        file.write(b"half")
         assert not path.exists()
-        atomic.file.write(b" and half")
+        file.write(b" and half")
     assert path.read_bytes() == b"half and half"
     assert os.listdir(tmp_path) == ["out"]
     assert path.stat().st_mode & 0o777 == 0o666 & ~_umask()
 
 
 def test_an_error_leaves_nothing(way, tmp_path):
-    with pytest.raises(KeyboardInterrupt), AtomicFile(tmp_path / "out", replace=False) as atomic:
-        atomic.file.write(b"half")
+    with pytest.raises(KeyboardInterrupt), atomic_file(tmp_path / "out", replace=False) as file:
+        file.write(b"half")
         raise KeyboardInterrupt
     assert os.listdir(tmp_path) == []
 
@@ -42,21 +43,21 @@ def test_existing_files_are_kept_or_replaced(way, tmp_path):
     path = tmp_path / "out"
     path.write_text("old")
     with pytest.raises(OutputError, match="already exists"):
-        AtomicFile(path, replace=False)
-    with pytest.raises(ZeroDivisionError), AtomicFile(path, replace=True) as atomic:
-        atomic.file.write(b"new")
+        atomic_file(path, replace=False).__enter__()
+    with pytest.raises(ZeroDivisionError), atomic_file(path, replace=True) as file:
+        file.write(b"new")
         raise ZeroDivisionError
     assert path.read_text() == "old"
-    with AtomicFile(path, replace=True) as atomic:
-        atomic.file.write(b"new")
+    with atomic_file(path, replace=True) as file:
+        file.write(b"new")
     assert path.read_text() == "new"
     assert os.listdir(tmp_path) == ["out"]
 
 
 def test_a_file_that_came_meanwhile_is_kept(way, tmp_path):
     path = tmp_path / "out"
-    with pytest.raises(OutputError, match="already exists"), AtomicFile(path, replace=False) as atomic:
-        atomic.file.write(b"new")
+    with pytest.raises(OutputError, match="already exists"), atomic_file(path, replace=False) as file:
+        file.write(b"new")
         path.write_text("someone else's")
     assert path.read_text() == "someone else's"
     assert os.listdir(tmp_path) == ["out"]
@@ -64,32 +65,31 @@ def test_a_file_that_came_meanwhile_is_kept(way, tmp_path):
 
 def test_a_file_that_came_at_the_last_moment_is_kept(way, tmp_path, monkeypatch):
     path = tmp_path / "out"
-    atomic = AtomicFile(path, replace=False)
-    monkeypatch.setattr(atomic, "_check_target", lambda: path.write_text("someone else's"))
-    with pytest.raises(OutputError, match="already exists"), atomic:
-        atomic.file.write(b"new")
+    with pytest.raises(OutputError, match="already exists"), atomic_file(path, replace=False) as file:
+        file.write(b"new")
+        monkeypatch.setattr(atomic, "_check_target", lambda *_: path.write_text("someone else's"))
     assert path.read_text() == "someone else's"
     assert os.listdir(tmp_path) == ["out"]
 
 
 def test_links_are_followed_and_devices_refused(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "real")
-    with AtomicFile(tmp_path / "link", replace=False) as atomic:
-        atomic.file.write(b"x")
+    with atomic_file(tmp_path / "link", replace=False) as file:
+        file.write(b"x")
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "real").read_bytes() == b"x"
     with pytest.raises(OutputError, match="not a plain file"):
-        AtomicFile("/dev/null", replace=True)
+        atomic_file("/dev/null", replace=True).__enter__()
     with pytest.raises(OutputError, match="No such file"):
-        AtomicFile(tmp_path / "no" / "folder", replace=False)
+        atomic_file(tmp_path / "no" / "folder", replace=False).__enter__()
 
 
 def test_a_killed_process_leaves_nothing(tmp_path):
     code = f"""
     import os, signal
-    from treemend.atomic import AtomicFile
-    with AtomicFile({str(tmp_path / "out")!r}, replace=False) as atomic:
-        atomic.file.write(b"x" * 10**6)
+    from treemend.atomic import atomic_file
+    with atomic_file({str(tmp_path / "out")!r}, replace=False) as file:
+        file.write(b"x" * 10**6)
         os.kill(os.getpid(), signal.SIGKILL)
     """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=False)

@@ -47,6 +47,9 @@ MODEL = Model(
 PARAMETERS = {"rate": 0.05, "layout": (3, 4), "groups": {"a": [1, 2], 3: None}, "limit": float("inf")}
 
 
+KINDS = {"Test": Model}
+
+
 def write(path, model=MODEL, parameters=PARAMETERS):
     write_model(path, Document("treemend 0", "Test", parameters, ("a", "b"), model))
 
@@ -58,11 +61,11 @@ def path(tmp_path):
 
 
 def test_everything_comes_back(path):
-    stored = read_model(path)
+    stored = read_model(path, KINDS)
     assert (stored.written_by, stored.estimator, stored.names) == ("treemend 0", "Test", ("a", "b"))
     assert stored.parameters == PARAMETERS
     assert isinstance(stored.parameters["layout"], tuple)
-    model = stored.decoded(Model)
+    model = stored.model
     assert np.array_equal(model.numbers, MODEL.numbers)
     assert model.numbers.dtype == np.int64
     assert np.array_equal(model.part.weights, MODEL.part.weights)
@@ -78,7 +81,7 @@ def test_everything_comes_back(path):
 
 
 def test_the_same_model_gives_the_same_file(path, tmp_path):
-    write(tmp_path / "again", read_model(path).decoded(Model))
+    write(tmp_path / "again", read_model(path, KINDS).model)
     assert (tmp_path / "again").read_bytes() == path.read_bytes()
 
 
@@ -109,7 +112,7 @@ def rewritten(path, change):
 
 def test_the_twin_of_writing_changes_nothing(path):
     rewritten(path, lambda document, arrays: None)
-    assert np.array_equal(read_model(path).decoded(Model).numbers, MODEL.numbers)
+    assert np.array_equal(read_model(path, KINDS).model.numbers, MODEL.numbers)
 
 
 NONSENSE = {
@@ -155,7 +158,7 @@ def test_resealed_nonsense_is_refused(complaint, path):
 
     rewritten(path, change)
     with pytest.raises(ModelFileError, match=complaint) as caught:
-        read_model(path).decoded(Model)
+        read_model(path, KINDS)
     assert str(path) in str(caught.value)
 
 
@@ -163,41 +166,41 @@ def test_altered_bytes_are_refused(path):
     data = path.read_bytes()
     path.write_bytes(data.replace(b"0.05", b"0.06"))
     with pytest.raises(ModelFileError, match="does not match its checksum"):
-        read_model(path)
+        read_model(path, KINDS)
     path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
     with pytest.raises(ModelFileError, match="does not match its checksum"):
-        read_model(path)
+        read_model(path, KINDS)
 
 
 @pytest.mark.parametrize("length", [0, 5, 8, 9, 100, -1, -50])
 def test_truncated(path, length):
     path.write_bytes(path.read_bytes()[:length])
     with pytest.raises(ModelFileError, match="truncated"):
-        read_model(path)
+        read_model(path, KINDS)
 
 
 def test_absurd_headers(path):
     path.write_bytes((2**40).to_bytes(8, "little") + path.read_bytes()[8:])
     with pytest.raises(ModelFileError, match="truncated"):
-        read_model(path)
+        read_model(path, KINDS)
     with open(path, "r+b") as file:
         file.write((2**30).to_bytes(8, "little"))
         file.truncate(2**31)
     with pytest.raises(ModelFileError, match="header too large|HeaderTooLarge"):
-        read_model(path)
+        read_model(path, KINDS)
 
 
 def test_foreign_files(tmp_path):
     save_file({"a": np.zeros(3)}, tmp_path / "foreign")
     with pytest.raises(ModelFileError, match="not a treemend model"):
-        read_model(tmp_path / "foreign")
+        read_model(tmp_path / "foreign", KINDS)
     (tmp_path / "text").write_text("a,b\n1,2\n" * 50)
     with pytest.raises(ModelFileError, match="not a safetensors file"):
-        read_model(tmp_path / "text")
+        read_model(tmp_path / "text", KINDS)
     with pytest.raises(ModelFileError, match="No such file"):
-        read_model(tmp_path / "absent")
+        read_model(tmp_path / "absent", KINDS)
     with pytest.raises(ModelFileError, match="directory"):
-        read_model(tmp_path)
+        read_model(tmp_path, KINDS)
 
 
 def test_encode_and_decode_are_inverse():

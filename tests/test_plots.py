@@ -31,6 +31,10 @@ def findings(before=None, after=None, **more):
     return Findings(**{"before": before, "after": after, "mask": before != after} | more)
 
 
+def result_of(found):
+    return Result(None, None, found.mask.any(axis=1), None, None, None, None, [], found)
+
+
 def lines(ax):
     return {line.get_label(): line.get_ydata() for line in ax.lines}
 
@@ -45,7 +49,7 @@ def ticks(axis):
 
 def test_row_shows_both_values_and_the_replaced_cells():
     before, after = np.arange(6.0)[None], np.array([[0, 1, 9, 9, 4, 8.0]])
-    (ax,) = plots.plot_row(findings(before, after), 0, true=before[0] + 1).axes
+    (ax,) = result_of(findings(before, after)).plot_row(0, true=before[0] + 1).axes
     assert np.array_equal(lines(ax)["before"], before[0])
     assert np.array_equal(lines(ax)["after"], after[0])
     assert np.array_equal(lines(ax)["true"], before[0] + 1)
@@ -68,20 +72,20 @@ def test_row_follows_the_layout_and_names_columns_kinds_and_the_row():
         p_values=np.array([0.5, 0.003]),
         unusual=np.array([True, False]),
     )
-    (ax,) = plots.plot_row(found, 1).axes
+    (ax,) = result_of(found).plot_row(1).axes
     assert np.array_equal(lines(ax)["before"], found.before[1][order])
     assert ticks(ax.xaxis) == list("cabfed")
     assert [(patch.get_x(), patch.get_width()) for patch in ax.patches] == [(-0.5, 2)]
     assert [text.get_text() for text in ax.texts] == ["shifted"]
     assert ax.get_title(loc="left") == "row y, p = 0.003"
-    assert "unusual, left as it is" in plots.plot_row(found, 0).axes[0].get_title(loc="left")
+    assert "unusual, left as it is" in result_of(found).plot_row(0).axes[0].get_title(loc="left")
 
 
 def test_row_shows_the_spread_and_what_was_missing():
     after, spread = np.arange(5.0)[None], np.array([[np.nan, 0.5, 1.0, np.nan, np.nan]])
     missing = np.array([[False, False, False, False, True]])
     found = findings(after, mask=~np.isnan(spread), spread=spread, missing=missing)
-    (ax,) = plots.plot_row(found, 0).axes
+    (ax,) = result_of(found).plot_row(0).axes
     (band,) = ax.collections
     corners = {tuple(corner) for path in band.get_paths() for corner in path.vertices}
     assert {(1.0, 0.5), (1.0, 1.5), (2.0, 1.0), (2.0, 3.0)} <= corners
@@ -92,18 +96,18 @@ def test_row_shows_the_spread_and_what_was_missing():
 def test_columns_of_different_units_share_an_axis_by_their_ranges():
     low, high = np.array([0.0, -1.0, 5.0]), np.array([1000.0, 1.0, 5.0])
     found = findings([[500.0, 0.5, 6.0]], reference_low=low, reference_high=high)
-    (ax,) = plots.plot_row(found, 0).axes
+    (ax,) = result_of(found).plot_row(0).axes
     assert np.allclose(lines(ax)["before"], [0.5, 0.75, 1.0])
     assert ax.get_ylabel() == "share of the reference's range"
     alike = findings([[500.0, 0.5, 6.0]], reference_low=low, reference_high=low + 3)
-    assert np.array_equal(lines(plots.plot_row(alike, 0).axes[0])["before"], [500.0, 0.5, 6.0])
+    assert np.array_equal(lines(result_of(alike).plot_row(0).axes[0])["before"], [500.0, 0.5, 6.0])
 
 
 def test_row_of_a_grid_is_drawn_as_pictures_with_a_colour_bar():
     before = np.arange(6.0)[None]
     after = before.copy()
     after[0, 4] = -3
-    *pictures, bar = plots.plot_row(findings(before, after, grid=(2, 3)), 0, true=before[0]).axes
+    *pictures, bar = result_of(findings(before, after, grid=(2, 3))).plot_row(0, true=before[0]).axes
     assert [ax.get_title() for ax in pictures] == ["before", "replaced", "after", "true"]
     assert np.array_equal(pictures[2].images[0].get_array(), after.reshape(2, 3))
     assert np.array_equal(pictures[1].images[0].get_array(), (before != after).reshape(2, 3))
@@ -114,29 +118,29 @@ def test_row_of_a_grid_is_drawn_as_pictures_with_a_colour_bar():
 def test_coloured_images_are_drawn_as_such():
     before = np.arange(12.0)[None]
     after = np.where(before == 4, -1, before)
-    plots.plot_row(findings(np.where(before == 4, np.nan, before), after, grid=(2, 2, 3)), 0).canvas.draw()
-    pictures = plots.plot_row(findings(before, after, grid=(2, 2, 3)), 0).axes
+    result_of(findings(np.where(before == 4, np.nan, before), after, grid=(2, 2, 3))).plot_row(0).canvas.draw()
+    pictures = result_of(findings(before, after, grid=(2, 2, 3))).plot_row(0).axes
     assert [ax.get_title() for ax in pictures] == ["before", "replaced", "after"]
     assert np.allclose(pictures[0].images[0].get_array(), (before.reshape(2, 2, 3) + 1) / 12)
     assert pictures[1].images[0].get_array().tolist() == [[False, True], [False, False]]
-    assert len(plots.plot_row(findings(before, after, grid=(2, 6, 1)), 0).axes) == 4
-    assert "before" in lines(plots.plot_row(findings(before, after, grid=(2, 3, 2)), 0).axes[0])
+    assert len(result_of(findings(before, after, grid=(2, 6, 1))).plot_row(0).axes) == 4
+    assert "before" in lines(result_of(findings(before, after, grid=(2, 3, 2))).plot_row(0).axes[0])
 
 
 def test_a_row_without_filled_cells_has_no_spread_to_show():
-    (ax,) = plots.plot_row(findings(spread=np.full((2, 6), np.nan)), 0).axes
+    (ax,) = result_of(findings(spread=np.full((2, 6), np.nan))).plot_row(0).axes
     assert legend(ax) == ["before", "after"]
 
 
 def test_row_is_drawn_where_asked():
     figure, ax = pyplot.subplots()
-    assert plots.plot_row(findings(), 0, ax=ax) is figure
+    assert result_of(findings()).plot_row(0, ax=ax) is figure
     assert not ax.patches
 
 
 def test_a_row_that_is_not_there():
     with pytest.raises(InputError, match="row must be between 0 and 1, got 2"):
-        plots.plot_row(findings(), 2)
+        result_of(findings()).plot_row(2)
 
 
 def colours(ax):
@@ -149,7 +153,7 @@ def test_map_tells_replaced_from_missing_and_unusual():
     missing = np.array([[True, True, False], [False, False, False], [False] * 3])
     unusual = np.array([False, False, True])
     found = findings(np.zeros((3, 3)), mask=mask, missing=missing, unusual=unusual, row_ids=["a", "b", "c"])
-    (ax,) = plots.plot_map(found).axes
+    (ax,) = result_of(found).plot_map().axes
     orange, sky, pale, yellow = (colour.lower() for colour in (plots.ORANGE, plots.SKY, plots.PALE, plots.YELLOW))
     assert colours(ax) == [[orange, sky, pale], [pale, pale, orange], [yellow] * 3]
     assert legend(ax) == ["as it came", "replaced", "was missing", "row left as it is: unusual"]
@@ -159,7 +163,7 @@ def test_map_tells_replaced_from_missing_and_unusual():
 def test_map_colours_the_kinds_in_layout_order():
     kinds = np.array([[-1, 0, 3], [1, -1, -1]], dtype=np.int8)
     found = findings(np.zeros((2, 3)), mask=kinds >= 0, kinds=kinds, order=np.array([2, 1, 0]), names=["a", "b", "c"])
-    (ax,) = plots.plot_map(found).axes
+    (ax,) = result_of(found).plot_map().axes
     noise, foreign, _, stuck = (colour.lower() for colour in plots.KIND_COLOURS)
     assert colours(ax) == [[stuck, noise, plots.PALE], [plots.PALE, plots.PALE, foreign]]
     assert legend(ax) == ["as it came", "noise", "foreign", "stuck"]
@@ -169,7 +173,7 @@ def test_map_colours_the_kinds_in_layout_order():
 def test_a_map_of_many_cells_is_shaded_by_share():
     mask = np.zeros((1_990, 3), bool)
     mask[105:110, 1], mask[1_980:, 2] = True, True
-    (ax,) = plots.plot_map(findings(np.zeros(mask.shape), mask=mask, names=["a", "b", "c"])).axes
+    (ax,) = result_of(findings(np.zeros(mask.shape), mask=mask, names=["a", "b", "c"])).plot_map().axes
     drawn = np.array(colours(ax))
     assert drawn.shape == (285, 3)
     assert drawn[283].tolist() == [plots.PALE, plots.PALE, plots.ORANGE.lower()]
@@ -177,12 +181,12 @@ def test_a_map_of_many_cells_is_shaded_by_share():
     assert (drawn != plots.PALE).sum() == 4
     assert tuple(ax.images[0].get_extent()) == (-0.5, 2.5, 1989.5, -0.5)
     assert ax.get_ylabel() == "row, in blocks shaded by share, up to 100%"
-    assert plots.plot_map(findings(np.zeros((3, 900)))).axes[0].images[0].get_array().shape == (3, 300, 3)
+    assert result_of(findings(np.zeros((3, 900)))).plot_map().axes[0].images[0].get_array().shape == (3, 300, 3)
 
 
 @pytest.mark.parametrize("mask", [np.zeros((2, 3), bool), np.ones((2, 3), bool)])
 def test_map_of_nothing_and_of_everything(mask):
-    (ax,) = plots.plot_map(findings(np.zeros((2, 3)), mask=mask)).axes
+    (ax,) = result_of(findings(np.zeros((2, 3)), mask=mask)).plot_map().axes
     assert legend(ax) == ["replaced" if mask.all() else "as it came"]
 
 
@@ -196,7 +200,7 @@ def tree_findings(**more):
 
 
 def test_tree_draws_every_node_and_frames_the_anomalous_ones():
-    figure = plots.plot_tree(tree_findings(rule=Rule("tau", 0.15), names=list("abcdefgh")), 0)
+    figure = result_of(tree_findings(rule=Rule("tau", 0.15), names=list("abcdefgh"))).plot_tree(0)
     ax, bar = figure.axes
     tree = build_tree(8, 2)
     boxes = [patch for patch in ax.patches if patch.get_fill()]
@@ -215,17 +219,17 @@ def test_tree_draws_every_node_and_frames_the_anomalous_ones():
 
 
 def test_tree_without_a_threshold_frames_nothing():
-    ax = plots.plot_tree(tree_findings(rule=Rule("rate", 0.05)), 1).axes[0]
+    ax = result_of(tree_findings(rule=Rule("rate", 0.05))).plot_tree(1).axes[0]
     assert all(patch.get_fill() for patch in ax.patches)
-    by_rate = plots.plot_tree(tree_findings(rule=Rule("rate", 0.05, tau=0.15)), 0).axes[0]
+    by_rate = result_of(tree_findings(rule=Rule("rate", 0.05, tau=0.15))).plot_tree(0).axes[0]
     assert sum(not patch.get_fill() for patch in by_rate.patches) == 2
-    framed = plots.plot_tree(tree_findings(), 1, tau=1.0).axes[0]
+    framed = result_of(tree_findings()).plot_tree(1, tau=1.0).axes[0]
     assert sum(not patch.get_fill() for patch in framed.patches) == 7
 
 
 def test_tree_needs_a_tree():
     with pytest.raises(InputError, match="needs a result of treemend.TCS"):
-        plots.plot_tree(findings(), 0)
+        result_of(findings()).plot_tree(0)
 
 
 def test_images_share_one_scale_and_masks_have_their_own():

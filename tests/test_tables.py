@@ -197,7 +197,7 @@ def test_columns_that_are_passed_through(kind):
     table = read_table(frame, passthrough=["b", "absent"])
     assert table.names == ("a", "c")
     assert np.array_equal(table.values, VALUES[:, [0, 2]])
-    assert read_table(table.attributes).names == ("a", "c")
+    assert read_table(table.frame.to_native()).names == ("a", "c")
     assert read_table(attributes_only(frame, ["b"])).names == ("a", "c")
     rebuilt = read_table(table.rebuilt(np.zeros((2, 2)), np.array([[False, True], [False, False]])))
     assert rebuilt.names == ("a", "b", "c")
@@ -210,7 +210,7 @@ def test_columns_that_are_passed_through(kind):
 def test_arrays_pass_nothing_through():
     assert attributes_only(VALUES, ["b"]) is VALUES
     table = read_table(VALUES, passthrough=["b"])
-    assert table.attributes is table.given
+    assert table.frame is None
     assert np.array_equal(table.like(VALUES), VALUES)
     with pytest.raises(ColumnsError, match="no column names"):
         read_table(VALUES, passthrough=["b"], reference=True)

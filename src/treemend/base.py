@@ -22,8 +22,8 @@ class BaseMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
 
     A subclass has the threshold ``offset_``, the parameters ``passthrough`` and ``n_jobs``, and the type of its fitted
     model, a frozen dataclass, as ``model_type``. ``_learn`` sets ``_model`` and returns what it takes to judge the
-    reference rows themselves, which ``_mend`` takes for them; ``_powerless_at`` returns the number of reference rows
-    and the false-alarm rate if these are too few for it, else None.
+    reference rows themselves, which ``_mend`` and ``_declared`` take for them; ``_powerless_at`` returns the number of
+    reference rows and the false-alarm rate if these are too few for it, else None.
     """
 
     offset_: Any
@@ -32,6 +32,7 @@ class BaseMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
     _learn: Any
     _mend: Any
     _scores: Any
+    _declared: Any
     _powerless_at: Any
     _model: Any
     _nan_in_reference: bool = True
@@ -65,7 +66,6 @@ class BaseMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         UserWarning
             If the rows are too few for the false-alarm rate, so that nothing will be declared.
         """
-        del y
         self._fit(X)
         return self
 
@@ -99,15 +99,13 @@ class BaseMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         Result
             As from `mend`.
         """
-        del y
         own = self._fit(X)
         return cast(Result, self._mend(self._suspects(X), own))
 
     def fit_predict(self, X: Any, y: Any = None, **fit_params: Any) -> NDArray[np.int64]:
         """Learn from rows and return -1 for each declared one and +1 for the others, each judged without itself."""
-        del y, fit_params
         own = self._fit(X)
-        return np.where(self._declared_own(self._suspects(X), own), -1, 1)
+        return np.where(self._declared(self._suspects(X).values, own), -1, 1)
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """Return how clean each row is, one number a row: higher is cleaner, and declared rows are below ``offset_``.
@@ -123,7 +121,6 @@ class BaseMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> NDArray[np.floating[Any]]:
         """Learn from rows and return them as `transform` does, each judged without itself; the rest is ignored."""
-        del fit_params
         return np.asarray(tables.attributes_only(self.fit_mend(X, y).repaired, self.passthrough))
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
@@ -132,7 +129,7 @@ class BaseMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
 
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Return -1 for each declared row, one with a negative `decision_function`, and +1 for the others."""
-        return np.where(self._declared(self._suspects(X).values), -1, 1)
+        return np.where(self._declared(self._suspects(X).values, None), -1, 1)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted estimator to a model file, which `treemend.load` reads.
@@ -145,15 +142,9 @@ class BaseMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
             Where to; the usual ending is ``.safetensors``.
         """
         check_is_fitted(self)
-        names = getattr(self, "feature_names_in_", None)
-        document = Document(
-            written_by=f"treemend {treemend.__version__}",
-            estimator=type(self).__name__,
-            parameters=self.get_params(deep=False),
-            names=None if names is None else tuple(names),
-            model=self._model,
-        )
-        write_model(path, document)
+        names, parameters = tuple(getattr(self, "feature_names_in_", ())) or None, self.get_params(deep=False)
+        written_by = f"treemend {treemend.__version__}"
+        write_model(path, Document(written_by, type(self).__name__, parameters, names, self._model))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_model")
@@ -169,12 +160,6 @@ class BaseMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         check_names("passthrough", self.passthrough)
         if self.n_jobs != -1:
             check_count("n_jobs", self.n_jobs, least=1, also=(None, -1))
-
-    def _declared(self, rows: NDArray[np.float64]) -> NDArray[np.bool_]:
-        return np.asarray(self._scores(rows) < self.offset_)
-
-    def _declared_own(self, table: tables.Table, own: Any) -> NDArray[np.bool_]:
-        return np.asarray(self._mend(table, own).corrupted)
 
     def _fit(self, X: Any) -> Any:
         """Fit, and return what `_learn` does; whatever happens, Ctrl-C included, else the estimator is what it was."""
@@ -196,7 +181,8 @@ class BaseMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         """Read a table, and compare its columns with the reference's."""
         table = tables.read_table(X, self.passthrough, reference=reset)
         try:
-            validate_data(self, table.attributes if table.names else table.values, reset=reset, skip_check_array=True)
+            known = table.values if table.frame is None else table.frame.to_native()
+            validate_data(self, known, reset=reset, skip_check_array=True)
         except ValueError as error:
             expected = list(getattr(self, "feature_names_in_", []))
             difference = tables.columns_difference(expected, table.names or []) if expected and table.names else ""

@@ -7,7 +7,7 @@ import numpy as np
 
 from treemend.exceptions import ModelFileError
 from treemend.mender import Mender
-from treemend.model_file import read_model
+from treemend.model_file import Document, read_model
 from treemend.tcs import TCS
 from treemend.threads import one_library_thread
 
@@ -37,27 +37,28 @@ def load(path: str | os.PathLike[str]) -> Mender | TCS:
     >>> loaded
     Mender()
     """
-    stored = read_model(path)
+    return read_estimator(path)[1]
+
+
+def read_estimator(path: str | os.PathLike[str]) -> tuple[Document, Mender | TCS]:
+    """Return what a model file holds, and the fitted estimator that it makes."""
     kinds: dict[str, Any] = {kind.__name__: kind for kind in (Mender, TCS)}
-    if stored.estimator not in kinds:
-        raise ModelFileError(f"{path} holds a {stored.estimator[:40]!r}; expected one of {', '.join(kinds)}.")
-    kind = kinds[stored.estimator]
-    differing = set(stored.parameters) ^ set(kind().get_params(deep=False))
+    # What follows from the rest is computed as in a fit, by one thread: other threads round differently.
+    with one_library_thread():
+        document = read_model(path, {name: kind.model_type for name, kind in kinds.items()})
+    kind, parameters, names, model = kinds[document.estimator], document.parameters, document.names, document.model
+    differing = set(parameters) ^ set(kind().get_params(deep=False))
     if differing:
-        names = ", ".join(sorted(differing)[:5])
-        raise ModelFileError(f"{path} must have the parameters of {kind.__name__}; {names} differ.")
-    estimator: Mender | TCS = kind(**stored.parameters)
+        listed = ", ".join(sorted(differing)[:5])
+        raise ModelFileError(f"{path} must have the parameters of {kind.__name__}; {listed} differ.")
+    if names is not None and len(names) != model.n_features:
+        raise ModelFileError(f"{path} has {len(names)} column names for a model of {model.n_features} columns.")
+    estimator: Mender | TCS = kind(**parameters)
     try:
         estimator._check_params()
     except ValueError as error:
         raise ModelFileError(f"{path} does not hold a usable model: {error}") from None
-    # What follows from the rest is computed as in a fit, by one thread: other threads round differently.
-    with one_library_thread():
-        estimator._model = model = stored.decoded(kind.model_type)
-    estimator.n_features_in_ = model.n_features
-    if stored.names is not None:
-        estimator.feature_names_in_ = np.array(stored.names, dtype=object)
-        if len(stored.names) != model.n_features:
-            names = f"{len(stored.names)} column names"
-            raise ModelFileError(f"{path} has {names} for a model of {model.n_features} columns.")
-    return estimator
+    estimator._model, estimator.n_features_in_ = model, model.n_features
+    if names is not None:
+        estimator.feature_names_in_ = np.array(names, dtype=object)
+    return document, estimator

@@ -15,15 +15,14 @@ import json
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass
-from pathlib import Path
+from dataclasses import dataclass, fields, is_dataclass, replace
 from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
-from treemend.atomic import AtomicFile
+from treemend.atomic import atomic_file
 from treemend.exceptions import ModelFileError
 
 FORMAT = "treemend model"
@@ -37,28 +36,13 @@ _NEXT_STEP = "Save the model again, or copy the file again."
 
 @dataclass(frozen=True, eq=False)
 class Document:
-    """What a model file holds; `StoredModel.decoded` gives the model itself, once its type is known."""
+    """What a model file holds."""
 
     written_by: str
     estimator: str
     parameters: Any
     names: tuple[str, ...] | None
     model: Any
-
-
-@dataclass(frozen=True, eq=False)
-class StoredModel(Document):
-    """A document as it was read, with its arrays."""
-
-    path: Path
-    arrays: Arrays
-
-    def decoded(self, kind: type) -> Any:
-        """Return the model as the dataclass ``kind``, or raise `ModelFileError`."""
-        try:
-            return decode(kind, self.model, self.arrays)
-        except (ValueError, RecursionError) as error:
-            raise ModelFileError(f"{self.path} does not hold a usable model: {error}") from None
 
 
 def write_model(path: str | os.PathLike[str], document: Document) -> None:
@@ -79,13 +63,16 @@ def write_model(path: str | os.PathLike[str], document: Document) -> None:
     header += b" " * (-len(header) % 8)
     if len(header) > _LARGEST_HEADER:
         raise ModelFileError(f"The header would have {len(header):,} bytes, more than can be read: too many columns.")
-    with AtomicFile(path, replace=True) as output:
-        output.file.write(len(header).to_bytes(8, "little") + header)
-        output.file.write(data[end:])
+    with atomic_file(path, replace=True) as file:
+        file.write(len(header).to_bytes(8, "little") + header)
+        file.write(data[end:])
 
 
-def read_model(path: str | os.PathLike[str]) -> StoredModel:
-    """Read a model file; one that is missing, truncated, altered, of another version or foreign is a ModelFileError."""
+def read_model(path: str | os.PathLike[str], kinds: Mapping[str, type]) -> Document:
+    """Read a model file; ``kinds`` are the types of models by the name of their estimator.
+
+    A file that is missing, truncated, altered, of another version or foreign is a `ModelFileError`.
+    """
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -95,9 +82,9 @@ def read_model(path: str | os.PathLike[str]) -> StoredModel:
             arrays = {name: file.get_tensor(name) for name in tuple(file.keys())}
         if _checksum(metadata, arrays) != metadata["sha256"]:
             raise ModelFileError(f"was altered: it does not match its checksum. {_NEXT_STEP}")
-        document = vars(decode(Document, json.loads(metadata["document"]), {}, "was altered: document"))
-        document["parameters"] = {name: _decode_parameter(value) for name, value in document["parameters"].items()}
-        return StoredModel(**document, path=Path(path), arrays=arrays)
+        document: Document = decode(Document, json.loads(metadata["document"]), {}, "was altered: document")
+        parameters = {name: _decode_parameter(value) for name, value in document.parameters.items()}
+        return replace(document, parameters=parameters, model=_decode_model(kinds, document, arrays))
     except ModelFileError as error:
         raise ModelFileError(f"{path} {error}") from None
     except OSError as error:
@@ -178,6 +165,15 @@ def check_shapes(model: Any, sizes: dict[str, int], **shapes: str) -> None:
         if len(shape) != len(words) or any(sizes.setdefault(word, size) != size for word, size in named):
             expected = ", ".join(f"{word}={sizes[word]}" if word in sizes else word for word in words)
             raise ModelFileError(f"{name} has shape {shape}, expected ({expected}).")
+
+
+def _decode_model(kinds: Mapping[str, type], document: Document, arrays: Arrays) -> Any:
+    if document.estimator not in kinds:
+        raise ModelFileError(f"holds a {document.estimator[:40]!r}; expected one of {', '.join(kinds)}.")
+    try:
+        return decode(kinds[document.estimator], document.model, arrays)
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(f"does not hold a usable model: {error}") from None
 
 
 def _decode_dataclass(kind: Any, document: Any, arrays: Arrays, name: str) -> Any:

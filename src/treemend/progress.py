@@ -6,7 +6,6 @@ standard error is neither a terminal nor a notebook (but for ``in_lines``), in o
 processes that joblib or Dask started.
 """
 
-import math
 import multiprocessing
 import os
 import shutil
@@ -14,7 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -42,34 +41,34 @@ class _Step:
 
 
 class _Display:
-    """The steps in work, outermost first, and the line that shows them; writing "" clears it."""
+    """The steps in work, outermost first, and what shows them: one line that moves and is cleared by "", or lines."""
 
-    def __init__(self, write: Write | None = None, *, moves: bool = False) -> None:
+    def __init__(self, write: Write, *, moves: bool) -> None:
         self.steps: list[_Step] = []
-        self.write, self.moves = write or (lambda _: None), moves
-        self.lock = threading.RLock()
-        self.due = time.monotonic() + (PATIENCE if moves else SECONDS_BETWEEN_LINES)
-        self._ended = threading.Event()
+        self.write, self.moves = write, moves
+        self.interval = SECONDS_BETWEEN_FRAMES if moves else SECONDS_BETWEEN_LINES
+        self.due = time.monotonic() + (PATIENCE if moves else self.interval)
+        self.lock, self.ended = threading.RLock(), threading.Event()
         if moves:
             threading.Thread(target=self._tick, daemon=True).start()
 
     def draw(self) -> None:
         with self.lock:
-            if self.steps and not self._ended.is_set() and time.monotonic() >= self.due:
-                self.due = time.monotonic() + (SECONDS_BETWEEN_FRAMES if self.moves else SECONDS_BETWEEN_LINES)
+            if self.steps and time.monotonic() >= self.due:
+                self.due = time.monotonic() + self.interval
                 self.write(_described(self.steps, bar=self.moves))
 
-    def end(self) -> None:
-        with self.lock:
-            self._ended.set()
+    def clear(self) -> None:
+        if self.moves:
             self.write("")
 
     def _tick(self) -> None:
-        while not self._ended.wait(SECONDS_BETWEEN_FRAMES):
+        while not self.ended.wait(self.interval):
             self.draw()
 
 
-_display: ContextVar[_Display | None] = ContextVar("treemend_progress", default=None)
+_display: ContextVar[_Display | None] = ContextVar("treemend_display", default=None)
+_silent: ContextVar[bool] = ContextVar("treemend_silent", default=False)
 
 
 @contextmanager
@@ -79,21 +78,27 @@ def step(title: str, total: float | None = None, *, in_lines: bool = False) -> I
     With ``in_lines``, the outermost step prints a line every few seconds where there is no terminal and no notebook.
     """
     outer = _display.get()
-    display = outer or _new_display(in_lines)
+    display = None if _silent.get() else outer or _new_display(in_lines)
+    if display is None:
+        yield
+        return
     display.steps.append(_Step(title, total, counted=total is not None))
-    with _shown_on(display):
-        try:
-            yield
-        finally:
+    token = _display.set(display)
+    try:
+        yield
+    finally:
+        _display.reset(token)
+        with display.lock:
             display.steps.pop()
             if outer is None:
-                display.end()
+                display.ended.set()
+                display.clear()
 
 
 def advance(amount: float = 1, note: str = "") -> None:
     """Say that so much more of the innermost step is done; the note is shown beside it."""
-    display = _display.get()
-    if display is not None and display.steps and display.steps[-1].counted:
+    display = None if _silent.get() else _display.get()
+    if display is not None and display.steps[-1].counted:
         display.steps[-1].done += amount
         display.steps[-1].note = note
         display.draw()
@@ -101,52 +106,43 @@ def advance(amount: float = 1, note: str = "") -> None:
 
 def chunks_done(done: int, total: int) -> None:
     """Say how far the innermost step is, if it does not count by itself."""
-    display = _display.get()
-    if display is not None and display.steps and not display.steps[-1].counted:
+    display = None if _silent.get() else _display.get()
+    if display is not None and not display.steps[-1].counted:
         display.steps[-1].done, display.steps[-1].total = done, total
         display.draw()
 
 
-def silenced(silent: bool = True) -> AbstractContextManager[None]:
+@contextmanager
+def silenced(silent: bool = True) -> Iterator[None]:
     """Show nothing of the steps that begin while the block runs."""
-    if not silent:
-        return nullcontext()
-    outer = _display.get()
-    unseen = _Display(outer.write if outer else None)  # `say` still clears the line of the steps outside
-    unseen.due = math.inf
-    return _shown_on(unseen)
+    token = _silent.set(silent or _silent.get())
+    try:
+        yield
+    finally:
+        _silent.reset(token)
 
 
 def say(message: str) -> None:
     """Print a line on standard error, above the line that moves."""
-    display = _display.get() or _Display()
-    with display.lock:
-        display.write("")
-        print(message, file=sys.stderr, flush=True)
+    display = _display.get()
+    with nullcontext() if display is None else display.lock:
+        if display is not None:
+            display.clear()
+        _print_line(message)
 
 
-@contextmanager
-def _shown_on(display: _Display) -> Iterator[None]:
-    token = _display.set(display)
-    try:
-        yield
-    finally:
-        _display.reset(token)
-
-
-def _new_display(in_lines: bool) -> _Display:
+def _new_display(in_lines: bool) -> _Display | None:
     if threading.current_thread() is not threading.main_thread() or multiprocessing.parent_process() is not None:
-        return _Display()
+        return None
     if "ipykernel" in sys.modules:
         return _Display(_notebook_writer(), moves=True)
     if sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
         return _Display(_write_on_terminal, moves=True)
-    return _Display(_write_line if in_lines else None)
+    return _Display(_print_line, moves=False) if in_lines else None
 
 
-def _write_line(text: str) -> None:
-    if text:
-        print(text, file=sys.stderr, flush=True)
+def _print_line(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
 
 
 def _write_on_terminal(text: str) -> None:

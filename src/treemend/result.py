@@ -4,22 +4,19 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from treemend import plots, report
+from treemend import report
+from treemend.plots import ResultPlots
 from treemend.report import Findings
 from treemend.tables import columns_beside
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Result:
+class Result(ResultPlots):
     """The result of mending rows; tables are of the input's kind.
 
     Attributes
@@ -124,60 +121,6 @@ class Result:
         """
         summary = report.summarise(self.findings(), labels=labels, units=units)
         report.write_html(summary, path, title, earlier=earlier)
-
-    def plot_row(self, row: int, *, true: ArrayLike | None = None, ax: "Axes | None" = None) -> "Figure":
-        """Plot a row before and after, with the replaced cells shaded; a row of a grid as pictures.
-
-        Plots need matplotlib (``pip install treemend[plots]``).
-
-        Parameters
-        ----------
-        row : int
-            Its number in the table.
-        true : array-like of shape (n_features,), optional
-            The true values, where they are known.
-        ax : Axes, optional
-            Where to draw; not for grids.
-
-        Returns
-        -------
-        matplotlib Figure
-        """
-        return plots.plot_row(self.findings(), row, true=true, ax=ax)
-
-    def plot_map(self, *, ax: "Axes | None" = None) -> "Figure":
-        """Plot which cells of the table were replaced, coloured by the kind of corruption if it is known.
-
-        Of a long or wide table, blocks of cells are shaded by share.
-
-        Parameters
-        ----------
-        ax : Axes, optional
-            Where to draw.
-
-        Returns
-        -------
-        matplotlib Figure
-        """
-        return plots.plot_map(self.findings(), ax=ax)
-
-    def plot_tree(self, row: int, *, tau: float | None = None, ax: "Axes | None" = None) -> "Figure":
-        """Plot the attribute tree of `treemend.TCS` as bars, one level below the other, coloured by score.
-
-        Parameters
-        ----------
-        row : int
-            Its number in the table.
-        tau : float, optional
-            Nodes with a score of at most this are framed; by default the threshold that was in force.
-        ax : Axes, optional
-            Where to draw.
-
-        Returns
-        -------
-        matplotlib Figure
-        """
-        return plots.plot_tree(self.findings(), row, tau=tau, ax=ax)
 
     def _repr_html_(self) -> str:
         return report.notebook_html(self.summary())

@@ -36,48 +36,42 @@ _CELLS_SHOWN = 3
 class Table:
     """A table as it came, ``given``, and a copy of the values of its attributes as float64, rows x attributes.
 
-    ``names`` are those of the attributes, if the table has names; columns of ``given`` that ``passthrough`` names are
-    not attributes, and others may be among these names.
+    ``frame`` is the data frame of the attributes alone, without the columns that are passed through; None for arrays.
     """
 
     values: NDArray[np.float64]
-    names: tuple[str, ...] | None
     given: Any
-    passthrough: tuple[Any, ...] = ()
+    frame: Any = None
 
     @property
-    def attributes(self) -> Any:
-        """The attributes alone, in the kind of table that came."""
-        return self.given if isinstance(self.given, np.ndarray) else self._attributes().to_native()
-
-    def _attributes(self) -> Any:
-        return self.given.drop(list(self.passthrough), strict=False)
+    def names(self) -> tuple[str, ...] | None:
+        """The names of the attributes, if the table has names."""
+        return None if self.frame is None else tuple(map(str, self.frame.columns))
 
     @property
     def row_ids(self) -> Any:
         """The index of a pandas data frame; None for tables whose rows have no names."""
-        has_index = not isinstance(self.given, np.ndarray) and self.given.implementation.is_pandas_like()
-        return self.given.to_native().index if has_index else None
+        return None if self.frame is None else nw.maybe_get_index(self.frame)
 
     def rebuilt(self, filled: NDArray[np.float64], mask: NDArray[np.bool_]) -> Any:
         """Return a table of the same kind, with ``filled`` where ``mask`` says so and all else bit for bit."""
-        if isinstance(self.given, np.ndarray):
+        if self.frame is None:
             repaired = (self.given if self.given.dtype.kind == "f" else self.values).copy()
             repaired[mask] = filled[mask].astype(repaired.dtype)
             return repaired
-        columns = {name: self.given.get_column(name) for name in self.given.columns}
-        for position, name in enumerate(self._attributes().columns):
-            if mask[:, position].any():
-                columns[name] = _replaced(columns[name], filled[:, position], mask[:, position])
-        return _replace_columns(self.given, list(columns.values()))
+        touched = [(k, self.frame.get_column(self.frame.columns[k])) for k in np.flatnonzero(mask.any(axis=0))]
+        columns = [_replaced(column, filled[:, k], mask[:, k]) for k, column in touched]
+        native = self.given.with_columns(*columns).to_native()
+        # Before version 3 of pandas the columns that nothing was put into would be those of the table that came.
+        return native.copy() if self.given.implementation.is_pandas_like() else native
 
     def like(self, values: NDArray[Any]) -> Any:
         """Return a table of the same kind with the names of the attributes, and other values: booleans or floats."""
-        if isinstance(self.given, np.ndarray):
+        if self.frame is None:
             return values
-        frame = self._attributes()
-        new = zip(frame.columns, np.ascontiguousarray(values.T), strict=True)
-        return _replace_columns(frame, [nw.new_series(*one, backend=frame.implementation) for one in new])
+        new = zip(self.frame.columns, np.ascontiguousarray(values.T), strict=True)
+        series = [nw.new_series(*column, backend=self.frame.implementation) for column in new]
+        return self.frame.with_columns(*series).to_native()
 
 
 def attributes_only(table: Any, passthrough: Sequence[Any]) -> Any:
@@ -97,9 +91,8 @@ def columns_beside(table: Any, names: Sequence[str], rows: list[int]) -> dict[st
 
 def count_rows(table: Any) -> int:
     """Return the number of rows of a table of any kind; 0 for what is not a table."""
-    if is_into_dataframe(table):
-        return len(_frame(table))
-    _refuse_unread(table)
+    if not is_into_dataframe(table):
+        _refuse_unread(table)
     return len(table) if hasattr(table, "__len__") else 0
 
 
@@ -131,7 +124,7 @@ def _read_array(table: Any, passthrough: Sequence[Any], reference: bool) -> Tabl
     except ValueError as error:
         raise InputError(str(error)) from None
     check_exact_integers(array, "The array", "Divide or shift them first, or leave such columns (ids?) out")
-    return Table(np.array(array, dtype=np.float64, order="C"), None, array)
+    return Table(np.array(array, dtype=np.float64, order="C"), array)
 
 
 def _read_frame(table: Any, passthrough: Sequence[Any], reference: bool) -> Table:
@@ -157,7 +150,7 @@ def _read_frame(table: Any, passthrough: Sequence[Any], reference: bool) -> Tabl
             integers = column.drop_nulls().to_numpy()
             check_exact_integers(integers, f"Column {name!r}", "Divide or shift them first, or name it in passthrough")
         values[:, position] = column.cast(nw.Float64).to_numpy()
-    return Table(values, tuple(str(name) for name in frame.columns), given, tuple(passthrough))
+    return Table(values, given, frame)
 
 
 def _frame(table: Any) -> Any:
@@ -198,15 +191,6 @@ def _replaced(column: Any, filled: NDArray[np.float64], mask: NDArray[np.bool_])
     values = column.to_numpy().copy()
     values[mask] = filled[mask]
     return nw.new_series(column.name, values, column.dtype, backend=column.implementation)
-
-
-def _replace_columns(frame: Any, columns: list[Any]) -> Any:
-    """Return a native table with the frame's index and new columns."""
-    if not frame.implementation.is_pandas_like():
-        return frame.with_columns(*columns).to_native()
-    native = frame.to_native()
-    series = [column.to_native().set_axis(native.index) for column in columns]
-    return nw.get_native_namespace(frame).concat(series, axis=1).set_axis(native.columns, axis=1)
 
 
 def check_exact_integers(array: NDArray[Any], what: str, remedy: str) -> None:

@@ -4,20 +4,25 @@ Each task writes its own rows of the output, so that neither the number of threa
 a result.
 """
 
-import functools
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
+from functools import cache
 from typing import Any
+
+from joblib import cpu_count
+from joblib.parallel import get_active_backend
+from threadpoolctl import ThreadpoolController
 
 from treemend.progress import chunks_done
 
 WORK_IN_A_CHUNK = 2_000_000_000
 LARGEST_CHUNK = 64
 CHUNK_MULTIPLE = 16
-SECONDS_BETWEEN_LOOKS = 0.25
+# To look for the libraries takes 10 ms.
+_library_threads = cache(ThreadpoolController)
 
 
 def thread_count(n_jobs: int | None) -> int:
@@ -26,24 +31,14 @@ def thread_count(n_jobs: int | None) -> int:
     ``None`` means every core this process may use, but one inside a joblib or Dask worker, whose siblings use the other
     cores. Integers mean what they mean in joblib: -1 is all cores, -2 all but one.
     """
-    if n_jobs is None:
-        return 1 if _inside_a_worker() else _n_cores()
     if n_jobs == 0:
         raise ValueError("n_jobs must be a positive or negative integer or None, got 0; -1 uses every core.")
-    return n_jobs if n_jobs > 0 else max(1, _n_cores() + 1 + n_jobs)
-
-
-@functools.cache
-def _n_cores() -> int:
-    """Return how many cores this process may use when it first asks; to find out takes as long as judging some rows."""
-    import joblib
-
-    return int(joblib.cpu_count())
+    if n_jobs is None:
+        n_jobs = 1 if _inside_a_worker() else -1
+    return n_jobs if n_jobs > 0 else max(1, int(cpu_count()) + 1 + n_jobs)
 
 
 def _inside_a_worker() -> bool:
-    from joblib.parallel import get_active_backend
-
     if (get_active_backend()[0].nesting_level or 0) > 0:
         return True
     try:
@@ -52,32 +47,23 @@ def _inside_a_worker() -> bool:
         return False
 
 
-@contextmanager
-def one_library_thread() -> Iterator[None]:
+def one_library_thread() -> AbstractContextManager[Any]:
     """Keep BLAS to one thread while the block runs.
 
     Our matrices are small and our rows are shared among threads of our own; a library that starts a thread for every
     core, for each of thousands of small factorisations, is many times slower on a busy machine.
     """
-    with _library_threads().limit(limits=1):
-        yield
-
-
-@functools.cache
-def _library_threads() -> Any:
-    """Return what controls the threads of the libraries that are loaded; to look for them takes 10 ms."""
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()
+    limited: AbstractContextManager[Any] = _library_threads().limit(limits=1)
+    return limited
 
 
 def chunk_size(n_rows: int, work_per_row: int, n_threads: int, largest: int = LARGEST_CHUNK) -> int:
     """Return how many rows make a task: short enough to share evenly and to be interrupted soon."""
     affordable = max(1, WORK_IN_A_CHUNK // max(1, work_per_row))
     size = min(largest, -(-n_rows // n_threads), affordable)
-    if size >= n_rows:
-        return max(1, n_rows)
-    return max(1, size // CHUNK_MULTIPLE * CHUNK_MULTIPLE or size)
+    if size < n_rows:
+        size = size // CHUNK_MULTIPLE * CHUNK_MULTIPLE or size
+    return max(1, size)
 
 
 def for_chunks(
@@ -97,20 +83,18 @@ def for_chunks(
         _POOLS[n_threads] = ThreadPoolExecutor(n_threads, thread_name_prefix="treemend")
     futures = [_POOLS[n_threads].submit(task, part) for part in slices]
     try:
-        while wait(futures, timeout=SECONDS_BETWEEN_LOOKS).not_done:
-            chunks_done(sum(future.done() for future in futures) * size, n_rows)
+        for part, future in zip(slices, futures, strict=True):
+            future.result()
+            chunks_done(part.stop, n_rows)
     except BaseException:
         for future in futures:
             future.cancel()
         wait(futures)
         raise
-    for future in futures:
-        future.result()
 
 
 # Threads stay: to start them anew for each kernel costs as much as a kernel on few rows.
 _POOLS: dict[int, ThreadPoolExecutor] = {}
 if hasattr(os, "register_at_fork"):
-    # Threads do not survive a fork, and the child may be given other cores.
+    # Threads do not survive a fork.
     os.register_at_fork(after_in_child=_POOLS.clear)
-    os.register_at_fork(after_in_child=_n_cores.cache_clear)

@@ -7,8 +7,8 @@ from typing import Any
 
 from treemend import progress
 from treemend.cli.errors import printable
-from treemend.loading import load
-from treemend.model_file import checksum_of, read_model
+from treemend.loading import read_estimator
+from treemend.model_file import checksum_of
 from treemend.report.words import name_run, percent
 from treemend.tables import counted, shortened
 from treemend.tcs import TCS
@@ -64,7 +64,7 @@ def _found(summary: dict[str, Any], row: dict[str, Any]) -> str:
 
 def model_lines(path: str) -> list[str]:
     """Describe a model file, which is loaded completely: one that can be described can be used."""
-    stored, estimator = read_model(path), load(path)
+    stored, estimator = read_estimator(path)
     model: Any = estimator._model
     if isinstance(estimator, TCS):
         declared = f"{percent(estimator.reference_rate_)} of the reference rows are declared"

@@ -17,7 +17,7 @@ from typing import Any
 
 import treemend
 from treemend import progress
-from treemend.atomic import AtomicFile
+from treemend.atomic import atomic_file
 from treemend.cli.console import say
 from treemend.cli.errors import require
 from treemend.cli.options import Options
@@ -189,8 +189,8 @@ def _claim_folder(folder: Path, run: dict[str, Any], inputs: dict[str, list[int]
     for part, state in inputs.items():
         if before.get(part, state) != state and (folder / part).exists():
             raise OutputError(f"{folder / part} already exists, and its input has changed since. {_NEXT_STEP}")
-    with AtomicFile(folder / RUN_FILE, replace=True) as file:
-        file.file.write(json.dumps(run | {"parts": {**before, **inputs}}, indent=1).encode("ascii") + b"\n")
+    with atomic_file(folder / RUN_FILE, replace=True) as file:
+        file.write(json.dumps(run | {"parts": {**before, **inputs}}, indent=1).encode("ascii") + b"\n")
 
 
 def _known_run(folder: Path) -> dict[str, Any] | None:

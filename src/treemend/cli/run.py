@@ -15,7 +15,7 @@ import pyarrow as pa
 
 import treemend
 from treemend import progress
-from treemend.atomic import AtomicFile
+from treemend.atomic import atomic_file
 from treemend.cli.console import say, worst_rows
 from treemend.cli.errors import NotCoveredError, printable
 from treemend.cli.options import Options
@@ -130,7 +130,7 @@ def _opened_outputs(targets: dict[str, str], inputs: Sequence[str], *, force: bo
                 files[name] = stack.enter_context(_standard_output())
             else:
                 _check_output(path, taken, force=force)
-                files[name] = stack.enter_context(AtomicFile(path, replace=force)).file
+                files[name] = stack.enter_context(atomic_file(path, replace=force))
         yield files
 
 

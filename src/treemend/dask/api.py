@@ -14,11 +14,11 @@ import dask
 import dask.array as da
 import numpy as np
 from dask.base import tokenize
+from narwhals.dependencies import is_dask_dataframe
 
 from treemend.dask.chunks import Estimator, ModelFile, apply_to_chunk, loaded, mend_table, score_table, take_rows
 from treemend.exceptions import InputError, ParameterError
 from treemend.mender import Mender
-from treemend.model_file import encode
 from treemend.sampling import sample_rows
 from treemend.tcs import TCS
 
@@ -142,14 +142,13 @@ def fit(collection: Any, *, n_rows: int = 100_000, **parameters: Any) -> Mender:
     """
     mender = Mender(**parameters)
     parts = np.ravel(np.array(_in_rows(collection).to_delayed(), dtype=object)).tolist()
-    ends = np.cumsum(dask.compute(*(dask.delayed(len)(part) for part in parts)))
-    if ends[-1] == 0:
+    lengths = np.array(dask.compute(*(dask.delayed(len)(part) for part in parts)))
+    n_all, firsts = int(lengths.sum()), np.cumsum(lengths) - lengths
+    if n_all == 0:
         raise InputError("The reference has no rows. Give a collection with rows.")
     seed = parameters.get("random_state", 0)
-    chosen = sample_rows(ends[-1], n_rows, seed if isinstance(seed, int) else 0)
-    firsts = np.append(0, ends[:-1])
-    places = np.split(chosen, np.searchsorted(chosen, firsts[1:]))
-    numbers = np.flatnonzero(ends > firsts).tolist()
+    chosen = sample_rows(n_all, n_rows, seed if isinstance(seed, int) else 0)
+    places, numbers = np.split(chosen, np.searchsorted(chosen, firsts[1:])), np.flatnonzero(lengths).tolist()
     taken = [dask.delayed(take_rows)(parts[k], places[k] - firsts[k], mender.passthrough, k) for k in numbers]
     pieces = dask.compute(*taken)
     if isinstance(pieces[0], np.ndarray):
@@ -165,21 +164,16 @@ def model_key(model: Estimator | ModelFile) -> Any:
     A worker that needs the key gets it once and keeps it as long as chunks are left. The key is not a scattered future:
     what such a future stands for is gone with the workers that held it, while a key of the graph can be made again.
     """
-    if isinstance(model, ModelFile):
-        token = tokenize(model)
-    else:
-        arrays: dict[str, Any] = {}
-        document = encode(model._model, arrays)
-        token = tokenize(type(model).__name__, model.get_params(), document, arrays)
+    token = tokenize(type(model).__name__, vars(model))
     return dask.delayed(model, name=f"treemend-model-{token}", traverse=False)
 
 
 def _in_rows(collection: Any) -> Any:
     """Return a data frame, or an array whose chunks hold complete rows."""
-    kind = f"{type(collection).__module__}.{type(collection).__name__}"
-    if kind.startswith("dask.dataframe") and kind.endswith(".DataFrame"):
+    if is_dask_dataframe(collection):
         return collection
     if not isinstance(collection, da.Array):
+        kind = f"{type(collection).__module__}.{type(collection).__name__}"
         remedy = "For tables in memory, call Mender.mend."
         raise InputError(f"The rows must be a Dask array or a Dask data frame, got {kind}. {remedy}")
     if collection.ndim != 2 or math.isnan(collection.shape[1]):
@@ -203,8 +197,8 @@ def _mapped(collection: Any, model: Any, function: Callable[[Estimator, Any], di
     empty: dict[str, Any] = {name: None if table is None else table[:0] for name, table in example.items()}
     if not is_array and "repaired" in empty:
         # Dividing turns columns of integers into floats, whatever their kind.
-        floats = {name: (empty["repaired"][name] / 1).dtype for name in empty["mask"].columns}
-        empty["repaired"] = empty["repaired"].astype(floats)
+        floats = (empty["repaired"][empty["mask"].columns] / 1).dtypes
+        empty["repaired"] = empty["repaired"].astype(dict(floats))
     shared = (function, model_key(sent), dask.delayed(empty, pure=True, traverse=False))
     if is_array:
         mapped = da.map_blocks(apply_to_chunk, rows, *shared, dtype=object, meta=np.empty((0, 0), dtype=object))

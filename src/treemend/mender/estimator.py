@@ -229,8 +229,8 @@ class Mender(BaseMender):
     def _scores(self, rows: Floats) -> Floats:
         return -self._judge(rows, rate=self._rate(None)).statistic
 
-    def _declared_own(self, table: tables.Table, own: CrossFit) -> Booleans:
-        return self._judge(table.values, own, self._rate(None)).declared
+    def _declared(self, rows: Floats, own: CrossFit | None) -> Booleans:
+        return self._judge(rows, own, self._rate(None)).declared
 
     def _mend(
         self,

@@ -132,33 +132,28 @@ def findings_table(findings: Findings, *, first_row: int = 0) -> dict[str, list[
     rows, start, stop = row_runs(labels)
     names = np.array(findings.column_names, dtype=object)
     ids = rows + first_row if findings.row_ids is None else [findings.row_ids[row] for row in rows]
+    cells, n_cells = labels >= 0, stop - start
+    first = np.cumsum(n_cells) - n_cells  # of each run among all cells of runs
     unknown = np.full(labels.shape, np.nan)
     spread, evidence = (unknown if given is None else given for given in (findings.spread, findings.cell_evidence))
-    bounds = (rows[:, None] * labels.shape[1] + np.column_stack([start, stop])).ravel()
     table = {
         "row": rows + first_row,
         "id": np.array([str(one) for one in ids], dtype=object),
         "first_column": names[start],
         "last_column": names[stop - 1],
-        "n_cells": stop - start,
+        "n_cells": n_cells,
         "kind": _LABELS[labels[rows, start]],
         "p_value": np.full(len(rows), np.nan) if findings.p_values is None else findings.p_values[rows],
-        "before_mean": _means(findings.before, bounds),
-        "after_mean": _means(findings.after, bounds),
-        "spread_mean": _means(spread, bounds),
-        "evidence_max": _over_runs(np.fmax, evidence, bounds),
+        "before_mean": _means(findings.before[cells], first),
+        "after_mean": _means(findings.after[cells], first),
+        "spread_mean": _means(spread[cells], first),
+        "evidence_max": np.fmax.reduceat(evidence[cells], first),
     }
     return {name: column.tolist() for name, column in table.items()}
 
 
-def _means(values: Floats, bounds: Integers) -> Floats:
-    """Return the mean over each run, NaN left out; NaN if a run holds nothing else."""
+def _means(values: Floats, first: Integers) -> Floats:
+    """Return the mean of each run of values, NaN left out; NaN if it holds nothing else."""
     known = np.isfinite(values)
-    counts = _over_runs(np.add, known.astype(np.float64), bounds)
-    return _over_runs(np.add, np.where(known, values, 0.0), bounds) / np.where(counts > 0, counts, np.nan)
-
-
-def _over_runs(function: np.ufunc, values: Floats, bounds: Integers) -> Floats:
-    """Reduce the flat values of each run; `bounds` are start and stop of each run, one after the other, in order."""
-    padded = np.append(values.ravel(), 0.0)
-    return np.asarray(function.reduceat(padded, bounds)[::2]) if len(bounds) else np.zeros(0)
+    counts = np.add.reduceat(known, first, dtype=np.float64)
+    return np.asarray(np.add.reduceat(np.where(known, values, 0.0), first) / np.where(counts > 0, counts, np.nan))

@@ -14,7 +14,7 @@ from html import escape
 from importlib.resources import files
 from typing import Any, TypeAlias
 
-from treemend.atomic import AtomicFile
+from treemend.atomic import atomic_file
 from treemend.report.words import clip, percent, row_words
 from treemend.tables import counted
 
@@ -60,8 +60,8 @@ def write_html(
     summary: Summary, path: str | os.PathLike[str], title: str = "treemend report", *, earlier: Summary | None = None
 ) -> None:
     """Write the report as one HTML file; an existing file is replaced."""
-    with AtomicFile(path, replace=True) as output:
-        output.file.write(as_html(summary, title, earlier=earlier).encode("utf-8", errors="backslashreplace"))
+    with atomic_file(path, replace=True) as file:
+        file.write(as_html(summary, title, earlier=earlier).encode("utf-8", errors="backslashreplace"))
 
 
 def _for_comparison(summary: Summary) -> dict[str, Any]:

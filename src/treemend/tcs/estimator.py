@@ -187,8 +187,9 @@ class TCS(BaseMender):
     def _scores(self, rows: F64) -> F64:
         return score_rows(self._model, rows, _fresh(rows), self.n_jobs)
 
-    def _declared(self, rows: F64) -> Bools:
-        return np.asarray(declare(self._model, rows, _fresh(rows), self.n_jobs).any(axis=1))
+    def _declared(self, rows: F64, own: I64 | None) -> Bools:
+        left_out = _fresh(rows) if own is None else own
+        return np.asarray(declare(self._model, rows, left_out, self.n_jobs).any(axis=1))
 
     def _mend(self, table: tables.Table, own: I64 | None) -> Result:
         left_out = _fresh(table.values) if own is None else own
