@@ -10,7 +10,7 @@ import re
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from lzma import LZMAError
 from typing import Any, BinaryIO
 
@@ -39,8 +39,8 @@ class CsvFile:
     """A text file.
 
     Columns are called by their numbers where they are not ``named``; ``notes`` say what was recognised; ``numbers`` is
-    how numbers are written, ``units`` what stands before and behind those of some columns; ``preamble`` is what comes
-    before the first row: a byte-order mark, the header; ``usual_delimiter`` is that of the ending.
+    how numbers are written, ``units`` what stands before and behind those of some columns; ``sample`` are the first
+    rows, ``preamble`` is what comes before: a byte-order mark, the header; ``usual_delimiter`` is that of the ending.
     """
 
     def __init__(self, label: str, opened: Callable[[], BinaryIO], kind: Format, options: ReadOptions) -> None:
@@ -67,27 +67,25 @@ class CsvFile:
         self.names = tuple(name if name.strip() else f"Unnamed: {position}" for position, name in enumerate(names))
         self.preamble = head[: begin + int(starts[0]) + (len(first) if self.named else 0)]
         self._first_line = 1 + len(line_ends(self.preamble))
-        texts = self._split(head[len(self.preamble) :], self._first_line, ended=ended)[0].table(as_text=True)
-        found = [common_unit(column.to_pylist()) for column in self._first_rows(texts).columns]
-        self.units = {position: unit for position, unit in enumerate(found) if unit is not None}
-        self._head = self._without_units(texts)
-        self.numbers = self._number_format(options)
+        rows = self._split(head[len(self.preamble) :], self._first_line, ended=ended)[0].table
+        places, length = range(len(self.names)), sample_length(len(self.names))
+        self.units: dict[int, tuple[str, str]] = {}
+        units = [common_unit(self._texts(rows, position)[:length].to_pylist()) for position in places]
+        self.units = {position: unit for position, unit in enumerate(units) if unit is not None}
+        texts = [self._texts(rows, position) for position in places]
+        self.sample = pa.table([column[:length] for column in texts], list(self.names))
+        self.numbers = self._number_format(texts, options)
         self.notes = self._recognised()
 
-    def sample(self) -> Any:
-        """Return the first rows."""
-        return self._first_rows(self._head)
-
-    def _first_rows(self, texts: Any) -> Any:
-        return texts.slice(0, sample_length(len(self.names)))
-
-    def _without_units(self, texts: Any) -> Any:
-        for position, unit in self.units.items():
-            before, behind = (re.escape(text.strip()) for text in unit)
-            column = pc.utf8_trim_whitespace(texts.column(position))
-            column = pc.replace_substring_regex(column, f"^{before}|{behind}$", "")
-            texts = texts.set_column(position, texts.field(position), column)
-        return texts
+    def _texts(self, table: Any, position: int) -> Any:
+        """Return the cells of a column without their unit; bytes that are not UTF-8 are replaced."""
+        column = table.column(position).combine_chunks()
+        if pa.types.is_binary(column.type):
+            column = pa.array([cell.decode("utf-8", "replace") for cell in column.to_pylist()])
+        if position in self.units:
+            before, behind = (re.escape(text.strip()) for text in self.units[position])
+            column = pc.replace_substring_regex(pc.utf8_trim_whitespace(column), f"^{before}|{behind}$", "")
+        return column
 
     def batches(self, columns: tuple[int, ...]) -> Iterator[Batch]:
         """Read the rows from the first to the last."""
@@ -97,7 +95,7 @@ class CsvFile:
             if len(lines) or (ended and not any_rows):
                 any_rows = True
                 first_line += len(lines.ends)
-                yield Batch(self._values(lines, columns), columns, lines.places, done, lines=lines)
+                yield Batch(self._values(lines, columns), columns, lines.places, done, lines.table, lines)
 
     def _split(self, data: bytes, first_line: int, *, ended: bool) -> tuple[Lines, bytes]:
         """Cut complete records off, all but the last: blank lines that belong to it may follow."""
@@ -112,20 +110,19 @@ class CsvFile:
         return Lines(data[:end], starts, first_line, self), data[end:]
 
     def _values(self, lines: Lines, columns: tuple[int, ...]) -> NDArray[np.float64]:
-        texts = self._without_units(lines.table(as_text=True)).select(list(columns))
         values = np.empty((len(lines), len(columns)))
-        wrong: list[tuple[int, int]] = []
-        for position, column in enumerate(texts.columns):
-            values[:, position], strange = self.numbers.numbers(column.combine_chunks())
-            wrong += [(row, position) for row in np.flatnonzero(strange)[:1].tolist()]
+        wrong: list[tuple[int, int, str]] = []
+        for position, column in enumerate(columns):
+            texts = self._texts(lines.table, column)
+            values[:, position], strange = self.numbers.numbers(texts)
+            wrong += [(row, position, texts[row].as_py().strip()) for row in np.flatnonzero(strange)[:1].tolist()]
         if not wrong:
             return values
-        row, position = min(wrong)
-        others = [texts.column_names[other] for _, other in wrong if other != position]
+        row, first, text = min(wrong)
+        others = [self.names[columns[position]] for _, position, _ in wrong if position != first]
         also = f"; nor are cells of {listed(others)}" if others else ""
-        text = texts.column(position)[row].as_py().strip()
         raise InputError(
-            f"{lines.places[row]}, column {texts.column_names[position]!r}: {text[:40]!r} is not a number{also}. "
+            f"{lines.places[row]}, column {self.names[columns[first]]!r}: {text[:40]!r} is not a number{also}. "
             f"Correct it, give {self._option_for(text)}, or keep the column out with --passthrough."
         )
 
@@ -135,10 +132,9 @@ class CsvFile:
             return f"--missing {text[:40]!r} if it stands for a missing value"
         return f"--decimal '{written.decimal}' --thousands '{written.thousands}' if its numbers are written so"
 
-    def _number_format(self, options: ReadOptions) -> NumberFormat:
-        cells = self._head.slice(0, max(5, _CELLS_TRIED // len(self.names)))
-        rows = zip(*(column.to_pylist() for column in cells.columns), strict=True)
-        found = number_format((text for row in rows for text in row), self.delimiter)
+    def _number_format(self, texts: list[Any], options: ReadOptions) -> NumberFormat:
+        cells = [column[: max(5, _CELLS_TRIED // len(texts))].to_pylist() for column in texts]
+        found = number_format(chain.from_iterable(zip(*cells, strict=True)), self.delimiter)
         decimal, thousands = options.decimal or found.decimal, options.thousands
         if thousands is None:
             thousands = found.thousands if found.decimal == decimal else ""
@@ -179,20 +175,19 @@ def _read_blocks(
 
 def _find_delimiter(text: bytes, ended: bool, usual: str) -> str:
     """Return what cuts the first lines into equally many cells, most of them numbers; the usual one if in doubt."""
-    best, delimiter = -1.0, usual or ","
-    for candidate in dict.fromkeys([delimiter, *_DELIMITERS]):
-        starts, end = record_starts(text, candidate, last=ended, blank_is_record=False)
+
+    def share_of_numbers(delimiter: str) -> float:
+        starts, end = record_starts(text, delimiter, last=ended, blank_is_record=False)
         bounds = [*starts.tolist(), end][: _RECORDS_TRIED + 1]
-        records = [texts_of(text[begin:stop], candidate) for begin, stop in pairwise(bounds)]
+        records = [texts_of(text[begin:stop], delimiter) for begin, stop in pairwise(bounds)]
         fitting = [cells for cells in records if len(cells) == len(records[0])]
         if not fitting or len(fitting[0]) < 2 or len(fitting) < 0.9 * len(records):
-            continue
+            return -1.0
         texts = [cell for cells in fitting[1:] or fitting for cell in cells]
-        numbers = number_format(texts, candidate)
-        share = sum(numbers.is_number(text) or text.strip().lower() in numbers.missing for text in texts) / len(texts)
-        if share > best:
-            best, delimiter = share, candidate
-    return delimiter
+        numbers = number_format(texts, delimiter)
+        return sum(numbers.is_number(text) or text.strip().lower() in numbers.missing for text in texts) / len(texts)
+
+    return max(dict.fromkeys([usual or ",", *_DELIMITERS]), key=share_of_numbers)
 
 
 class CsvWriter:
@@ -226,7 +221,7 @@ class CsvWriter:
         pieces, written = [], 0
         for row in np.flatnonzero(mask.any(axis=1)).tolist():
             begin, end = lines.span(row)
-            cells, ending = lines.raw_cells(row)
+            cells, ending = lines.cut(row)
             for position in np.flatnonzero(mask[row]).tolist():
                 cells[batch.columns[position]] = self._number(batch, position, filled[row, position])
             pieces += [lines.data[written:begin], self._delimiter.encode().join(cells), ending]

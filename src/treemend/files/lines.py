@@ -21,16 +21,17 @@ from treemend.exceptions import InputError
 if TYPE_CHECKING:
     from treemend.files.csv import CsvFile
 
-_NEWLINE, _RETURN, _QUOTE = b'\n\r"'
+_NEWLINE, _RETURN = b"\n\r"
+# Only a quote with which a cell begins goes over delimiters and line ends.
+_CELL = rb'(?:"(?:[^"]++|"")*+"|(?!"))[^%b\r\n]*+'
 
 
-def raw_cells(line: bytes, delimiter: bytes) -> list[bytes] | None:
-    """Cut a line without its end into cells with their quotes; None if a quote is still open."""
-    if b'"' not in line:
-        return line.split(delimiter)
-    between = re.escape(delimiter)
-    cells = re.findall(rb'(?:\A|%b)((?:"(?:[^"]++|"")*+"|(?!"))[^%b]*)' % (between, between), line)
-    return cells if sum(map(len, cells)) + len(cells) - 1 == len(line) else None
+def cut(record: bytes, delimiter: str) -> tuple[list[bytes], bytes]:
+    """Cut a record into its cells with their quotes, none if one is open, and what follows: line ends, blank lines."""
+    between = re.escape(delimiter.encode())
+    line = re.sub(rb"[\r\n][\r\n%b]*\Z" % between, b"", record)
+    cells = re.findall(rb"(?:\A|%b)(%b)" % (between, _CELL % between), line)
+    return cells if sum(map(len, cells)) + len(cells) - 1 == len(line) else [], record[len(line) :]
 
 
 def unquoted(cell: bytes) -> bytes:
@@ -40,15 +41,9 @@ def unquoted(cell: bytes) -> bytes:
     return cell
 
 
-def _without_end(record: bytes, delimiter: str) -> bytes:
-    """Return a record without its line end and the lines without cells that follow it."""
-    return re.sub(rb"[\r\n][\r\n%b]*\Z" % re.escape(delimiter.encode()), b"", record)
-
-
-def texts_of(line: bytes, delimiter: str) -> list[str]:
-    """Cut a line with its end into texts without quotes; into none if a quote is still open."""
-    cells = raw_cells(_without_end(line, delimiter), delimiter.encode()) or []
-    return [unquoted(cell).decode("utf-8", "replace") for cell in cells]
+def texts_of(record: bytes, delimiter: str) -> list[str]:
+    """Cut a record into texts without quotes; into none if a quote is still open."""
+    return [unquoted(cell).decode("utf-8", "replace") for cell in cut(record, delimiter)[0]]
 
 
 def delimited(column: Any, delimiter: str) -> Any:
@@ -97,41 +92,34 @@ class Lines:
         end = self.starts[row + 1] if row + 1 < len(self.starts) else len(self.data)
         return int(self.starts[row]), int(end)
 
-    def raw_cells(self, row: int) -> tuple[list[bytes], bytes]:
+    def cut(self, row: int) -> tuple[list[bytes], bytes]:
         """Return the cells of a record with their quotes, and what follows: its line end and lines without cells."""
-        record = self.data[slice(*self.span(row))]
-        content = _without_end(record, self.file.delimiter)
-        cells = raw_cells(content, self.file.delimiter.encode())
-        if cells is None:
-            raise InputError(f"{self.places[row]}: a quote is opened and never closed. Close it.")
+        cells, behind = cut(self.data[slice(*self.span(row))], self.file.delimiter)
         if len(cells) != len(self.file.names):
             problem = f"{self.places[row]}: {len(cells)} cells, where {len(self.file.names)} were expected"
             first = "Delete lines above the column names" if len(self.file.names) == 1 else "Correct the line"
             raise InputError(f"{problem}. {first}, or give --delimiter if cells are cut elsewhere.")
-        return cells, record[len(content) :]
+        return cells, behind
 
-    def table(self, *, as_text: bool = False) -> Any:
-        """Return all columns as texts without quotes.
+    @cached_property
+    def table(self) -> Any:
+        """All columns as texts without quotes; a column with bytes that are not UTF-8 is one of bytes."""
+        names = list(self.file.names)
+        columns = self._parsed(len(names))
+        if columns is None:
+            rows = [[unquoted(cell) for cell in self.cut(row)[0]] for row in range(len(self))]
+            columns = [pa.array([row[position] for row in rows], pa.binary()) for position in range(len(names))]
+        return pa.Table.from_arrays([_as_text(column) for column in columns], names)
 
-        A column with bytes that are not UTF-8 is one of bytes, or, with ``as_text``, loses those.
-        """
-        found = self._parsed()
-        if found is None:
-            rows = [[unquoted(cell) for cell in self.raw_cells(row)[0]] for row in range(len(self))]
-            found = [pa.array(column, pa.binary()) for column in zip(*rows, strict=True)]
-        return pa.Table.from_arrays([_as_text(column, always=as_text) for column in found], list(self.file.names))
-
-    def _parsed(self) -> list[Any] | None:
+    def _parsed(self, n_columns: int) -> list[Any] | None:
         """Return the columns as pyarrow cuts the records; None if it refuses them, or finds more or fewer.
 
         It takes lines that hold only delimiters for rows.
         """
-        numbers = [str(column) for column in range(len(self.file.names))]
-        if not len(self):
-            return [pa.array([], pa.binary())] * len(numbers)
+        numbers = [str(column) for column in range(n_columns)]
         reading = pa.csv.ReadOptions(column_names=numbers, use_threads=False, block_size=len(self.data) + 1)
         parsing = pa.csv.ParseOptions(delimiter=self.file.delimiter, newlines_in_values=b'"' in self.data)
-        parsing.ignore_empty_lines = len(numbers) > 1
+        parsing.ignore_empty_lines = n_columns > 1
         converting = pa.csv.ConvertOptions(column_types=dict.fromkeys(numbers, pa.binary()))
         try:
             table = pa.csv.read_csv(pa.BufferReader(self.data), reading, parsing, converting)
@@ -140,11 +128,11 @@ class Lines:
         return [column.combine_chunks() for column in table.columns] if len(table) == len(self) else None
 
 
-def _as_text(column: Any, *, always: bool) -> Any:
+def _as_text(column: Any) -> Any:
     try:
         return column.cast(pa.string())
     except pa.ArrowInvalid:
-        return pa.array([cell.decode("utf-8", "replace") for cell in column.to_pylist()]) if always else column
+        return column
 
 
 def line_ends(data: bytes) -> NDArray[np.int64]:
@@ -187,16 +175,9 @@ def record_starts(data: bytes, delimiter: str, *, last: bool, blank_is_record: b
 
 def _outside_quotes(data: bytes, ends: NDArray[np.int64], delimiter: str) -> NDArray[np.int64]:
     """Return the line ends that end a record, and not a line of a quoted cell."""
-    content = np.frombuffer(data, np.uint8)
-    quotes = np.flatnonzero(content == _QUOTE)
-    opening = quotes[::2]
-    if (np.isin(content[opening - 1], [ord(delimiter), _NEWLINE, _RETURN, _QUOTE]) | (opening == 0)).all():
-        outside: NDArray[np.bool_] = np.searchsorted(quotes, ends, side="right") % 2 == 0
-        return ends[outside]
-    # A quote within an unquoted cell is an ordinary character, so that quotes do not come in pairs.
-    pattern = rb'(?:\A|(?<=[\r\n%b]))"(?:[^"]++|"")*+("|\Z)' % re.escape(delimiter.encode())
-    # A cell that is not closed goes on behind the data.
-    cells = [(found.start(), found.end() + (not found[1])) for found in re.finditer(pattern, data)]
-    begins, stops = np.array(cells, dtype=np.int64).reshape(-1, 2).T
-    outside = np.searchsorted(begins, ends + 1) == np.searchsorted(stops, ends + 1, side="right")
-    return ends[outside]
+    between = re.escape(delimiter.encode())
+    cell = _CELL % between
+    # What cannot be a record, since a quote is open, goes on behind the data.
+    record = rb"(?!\Z)(?:%b(?:%b%b)*+(\r\n?|\n|\Z)|(?s:.+))" % (cell, between, cell)
+    stops = [found.end() - 1 for found in re.finditer(record, data) if found[1] is not None]
+    return ends[np.isin(ends, stops)]

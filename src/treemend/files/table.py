@@ -63,7 +63,7 @@ class FileTable:
     def columns(self) -> tuple[Column, ...]:
         """What the columns hold, told from a sample of the first file."""
         first = self.sources[0]
-        found = recognise_columns(first.sample(), first.names, first.numbers)
+        found = recognise_columns(first.sample, first.names, first.numbers)
         return found if self.options.missing is None else tuple(replace(column, code=None) for column in found)
 
     @property
