@@ -11,8 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from treemend.exceptions import InputError
+from treemend.files.csv import Lines, cut, delimited, line_ends, record_starts, unquoted
 from treemend.files.formats import MISSING_WORDS, NumberFormat, number_format
-from treemend.files.lines import Lines, cut, delimited, line_ends, record_starts, unquoted
 
 TEXT = st.text(st.sampled_from('a",;\n\r1'), max_size=40).map(str.encode)
 

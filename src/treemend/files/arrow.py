@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import Any, BinaryIO, ClassVar
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 from zipfile import BadZipFile
 
 import numpy as np
@@ -20,9 +20,11 @@ from numpy.typing import NDArray
 from pyarrow import ipc, parquet
 
 from treemend.exceptions import InputError
-from treemend.files.lines import Lines
 from treemend.files.recognition import is_numeric, sample_length
 from treemend.tables import LARGEST_EXACT, check_exact_integers, listed, shortened
+
+if TYPE_CHECKING:
+    from treemend.files.csv import Lines
 
 CELLS_IN_BATCH = 1_000_000
 _READ_AHEAD = 2**17
@@ -37,7 +39,7 @@ class Batch:
     places: list[str]  # file and line, or file and row, of each row
     done: float  # the share of the table that has been read
     table: Any  # all columns as a pyarrow.Table; those of text files are texts
-    lines: Lines | None = None  # where the rows are from a text file
+    lines: "Lines | None" = None  # where the rows are from a text file
     decimals: tuple[int | None, ...] = ()  # of all columns of the table; None where they are not known
 
     def __len__(self) -> int:

@@ -3,26 +3,28 @@
 In lines where something was replaced, all cells but the replaced ones are the same bytes. Numbers are written with as
 many decimals as their column has, or, where that is not known, with the fewest digits that give the same bits again.
 Delimiter and number format are recognised from the first lines.
+
+Records (rows with their line ends; a quoted cell may go over several lines) are found here and not by a CSV library,
+since those forget quotes, line ends and blank lines. Their cells are cut by pyarrow; what it refuses, or cuts in
+another way, is cut in Python. Nothing is evaluated: a text such as ``=1+1`` is a text.
 """
 
-import os
 import re
-import zlib
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
 from itertools import chain, pairwise
-from lzma import LZMAError
 from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.csv
 from numpy.typing import NDArray
 
 from treemend.exceptions import InputError
 from treemend.files.arrow import Batch
-from treemend.files.formats import COMPRESSIONS, Format, NumberFormat, ReadOptions, common_unit, number_format
-from treemend.files.lines import Lines, delimited, line_ends, record_starts, texts_of
+from treemend.files.formats import Format, NumberFormat, ReadOptions, common_unit, number_format
 from treemend.files.recognition import sample_length
 from treemend.tables import listed, shortened
 
@@ -33,6 +35,73 @@ _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _RECORDS_TRIED = 50
 _CELLS_TRIED = 10_000
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_NEWLINE, _RETURN = b"\n\r"
+# Only a quote with which a cell begins goes over delimiters and line ends.
+_CELL = rb'(?:"(?:[^"]++|"")*+"|(?!"))[^%b\r\n]*+'
+
+
+@dataclass(frozen=True, eq=False)
+class Lines:
+    """Records of a text file as they stand, with lines without cells before, between and behind them."""
+
+    data: bytes
+    starts: NDArray[np.int64]  # where records begin in the data
+    first_line: int  # the number of the line with which the data begin
+    file: "CsvFile"
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    @cached_property
+    def ends(self) -> NDArray[np.int64]:
+        """Where the lines of ``data`` end."""
+        return line_ends(self.data)
+
+    @cached_property
+    def places(self) -> list[str]:
+        """In which file and line each record begins."""
+        lines = self.first_line + np.searchsorted(self.ends, self.starts)
+        return [f"{self.file.label}, line {line}" for line in lines.tolist()]
+
+    def span(self, row: int) -> tuple[int, int]:
+        """Return where a record begins and where the next one does."""
+        end = self.starts[row + 1] if row + 1 < len(self.starts) else len(self.data)
+        return int(self.starts[row]), int(end)
+
+    def cut(self, row: int) -> tuple[list[bytes], bytes]:
+        """Return the cells of a record with their quotes, and what follows: its line end and lines without cells."""
+        cells, behind = cut(self.data[slice(*self.span(row))], self.file.delimiter)
+        if len(cells) != len(self.file.names):
+            problem = f"{self.places[row]}: {len(cells)} cells, where {len(self.file.names)} were expected"
+            first = "Delete lines above the column names" if len(self.file.names) == 1 else "Correct the line"
+            raise InputError(f"{problem}. {first}, or give --delimiter if cells are cut elsewhere.")
+        return cells, behind
+
+    @cached_property
+    def table(self) -> Any:
+        """All columns as texts without quotes; a column with bytes that are not UTF-8 is one of bytes."""
+        names = list(self.file.names)
+        columns = self._parsed(len(names))
+        if columns is None:
+            rows = [[unquoted(cell) for cell in self.cut(row)[0]] for row in range(len(self))]
+            columns = [pa.array([row[position] for row in rows], pa.binary()) for position in range(len(names))]
+        return pa.Table.from_arrays([_as_text(column) for column in columns], names)
+
+    def _parsed(self, n_columns: int) -> list[Any] | None:
+        """Return the columns as pyarrow cuts the records; None if it refuses them, or finds more or fewer.
+
+        It takes lines that hold only delimiters for rows.
+        """
+        numbers = [str(column) for column in range(n_columns)]
+        reading = pa.csv.ReadOptions(column_names=numbers, use_threads=False, block_size=len(self.data) + 1)
+        parsing = pa.csv.ParseOptions(delimiter=self.file.delimiter, newlines_in_values=b'"' in self.data)
+        parsing.ignore_empty_lines = n_columns > 1
+        converting = pa.csv.ConvertOptions(column_types=dict.fromkeys(numbers, pa.binary()))
+        try:
+            table = pa.csv.read_csv(pa.BufferReader(self.data), reading, parsing, converting)
+        except pa.ArrowInvalid:
+            return None
+        return [column.combine_chunks() for column in table.columns] if len(table) == len(self) else None
 
 
 class CsvFile:
@@ -45,7 +114,7 @@ class CsvFile:
 
     def __init__(self, label: str, opened: Callable[[], BinaryIO], kind: Format, options: ReadOptions) -> None:
         self.label, self.usual_delimiter, self.named = label, kind.delimiter, not options.no_header
-        self._blocks = partial(_read_blocks, label, opened, kind.compression)
+        self._blocks = partial(kind.read_blocks, label, opened)
         head, ended, blocks = b"", False, self._blocks(_HEAD_BYTES)
         while not ended and head.count(b"\n") + head.count(b"\r") <= 3:
             block, ended, _ = next(blocks)
@@ -157,22 +226,6 @@ class CsvFile:
         return tuple(f"{self.label}: {note}" for note in (told, doubt) if note)
 
 
-def _read_blocks(
-    label: str, opened: Callable[[], BinaryIO], compression: str, length: int, skip: int = 0
-) -> Iterator[tuple[bytes, bool, float]]:
-    """Read blocks of bytes; tell whether one is the last, and the share of the file that has been read."""
-    try:
-        with opened() as file, COMPRESSIONS[compression][0](file) as content:
-            size, ended = max(1, os.fstat(file.fileno()).st_size), False
-            content.read(skip)
-            while not ended:
-                block = content.read(length)
-                ended = len(block) < length
-                yield block, ended, 1.0 if ended else min(1.0, file.tell() / size)
-    except (OSError, EOFError, LZMAError, zlib.error, pa.ArrowException) as error:
-        raise InputError(f"{label} cannot be read or is damaged: {error}. Get a fresh copy of the file.") from None
-
-
 def _find_delimiter(text: bytes, ended: bool, usual: str) -> str:
     """Return what cuts the first lines into equally many cells, most of them numbers; the usual one if in doubt."""
 
@@ -190,11 +243,80 @@ def _find_delimiter(text: bytes, ended: bool, usual: str) -> str:
     return max(dict.fromkeys([usual or ",", *_DELIMITERS]), key=share_of_numbers)
 
 
+def line_ends(data: bytes) -> NDArray[np.int64]:
+    """Return the positions of the last bytes of lines, which end with LF, CR LF or CR."""
+    content, following = np.frombuffer(data, np.uint8), np.frombuffer(data[1:] + b"\0", np.uint8)
+    return np.flatnonzero((content == _NEWLINE) | ((content == _RETURN) & (following != _NEWLINE)))
+
+
+def record_starts(data: bytes, delimiter: str, *, last: bool, blank_is_record: bool) -> tuple[NDArray[np.int64], int]:
+    """Return where complete records begin in data that begin with one, and where the last of them ends.
+
+    With ``last``, nothing follows, so that the last record is complete. A line without anything but delimiters is a
+    record only if ``blank_is_record``: where there is a single column.
+    """
+    ends = line_ends(data)
+    if last and data and data[-1] not in b"\r\n":
+        ends = np.append(ends, len(data) - 1)
+    if not last and data.endswith(b"\r"):
+        # Its LF may be the next byte.
+        ends = ends[:-1]
+    if b'"' in data:
+        ends = _outside_quotes(data, ends, delimiter)
+    if not len(ends):
+        return np.empty(0, dtype=np.int64), 0
+    starts = np.concatenate(([0], ends[:-1] + 1))
+    if not blank_is_record:
+        blank = f"{delimiter}\r\n".encode()
+        is_record = ~np.isin(np.frombuffer(data, np.uint8)[starts], list(blank))
+        for row in np.flatnonzero(~is_record).tolist():
+            is_record[row] = bool(data[starts[row] : ends[row] + 1].strip(blank))
+        starts = starts[is_record]
+    return starts, int(ends[-1]) + 1
+
+
+def _outside_quotes(data: bytes, ends: NDArray[np.int64], delimiter: str) -> NDArray[np.int64]:
+    """Return the line ends that end a record, and not a line of a quoted cell."""
+    between = re.escape(delimiter.encode())
+    cell = _CELL % between
+    # What cannot be a record, since a quote is open, goes on behind the data.
+    record = rb"(?!\Z)(?:%b(?:%b%b)*+(\r\n?|\n|\Z)|(?s:.+))" % (cell, between, cell)
+    stops = [found.end() - 1 for found in re.finditer(record, data) if found[1] is not None]
+    return ends[np.isin(ends, stops)]
+
+
+def cut(record: bytes, delimiter: str) -> tuple[list[bytes], bytes]:
+    """Cut a record into its cells with their quotes, none if one is open, and what follows: line ends, blank lines."""
+    between = re.escape(delimiter.encode())
+    line = re.sub(rb"[\r\n][\r\n%b]*\Z" % between, b"", record)
+    cells = re.findall(rb"(?:\A|%b)(%b)" % (between, _CELL % between), line)
+    return cells if sum(map(len, cells)) + len(cells) - 1 == len(line) else [], record[len(line) :]
+
+
+def unquoted(cell: bytes) -> bytes:
+    """Return a cell without its quotes."""
+    if len(cell) >= 2 and cell[:1] == cell[-1:] == b'"':
+        return cell[1:-1].replace(b'""', b'"')
+    return cell
+
+
+def texts_of(record: bytes, delimiter: str) -> list[str]:
+    """Cut a record into texts without quotes; into none if a quote is still open."""
+    return [unquoted(cell).decode("utf-8", "replace") for cell in cut(record, delimiter)[0]]
+
+
+def _as_text(column: Any) -> Any:
+    try:
+        return column.cast(pa.string())
+    except pa.ArrowInvalid:
+        return column
+
+
 class CsvWriter:
     """A text file being written; names of columns come first, or the bytes that are given as a header."""
 
-    def __init__(self, file: BinaryIO, compression: str, delimiter: str, header: bool | bytes) -> None:
-        self._file, self._compress = file, COMPRESSIONS[compression][1]
+    def __init__(self, file: BinaryIO, kind: Format, delimiter: str, header: bool | bytes) -> None:
+        self._file, self._compress = file, kind.compress
         self._delimiter, self._header = delimiter, header
         self._line_is_open = False
 
@@ -208,11 +330,11 @@ class CsvWriter:
             cells = mask[:, position]
             texts = pa.array([self._number(batch, position, value) for value in filled[cells, position]], pa.binary())
             columns[column] = pc.replace_with_mask(columns[column], pa.array(cells), texts)
-        self._put(batch.table.column_names, self._joined(columns))
+        self._put_cells(batch.table.column_names, columns)
 
     def write_table(self, table: Any) -> None:
         """Write a pyarrow.Table; booleans as 0 and 1."""
-        self._put(table.column_names, self._joined(self._cells(table)))
+        self._put_cells(table.column_names, self._cells(table))
 
     def close(self) -> None:
         """Do nothing: all bytes are written."""
@@ -239,9 +361,9 @@ class CsvWriter:
     def _cells(self, table: Any) -> list[Any]:
         return [delimited(column.combine_chunks(), self._delimiter) for column in table.columns]
 
-    def _joined(self, columns: list[Any]) -> bytes:
-        rows = pc.binary_join_element_wise(*columns, self._delimiter.encode()).to_pylist()
-        return b"".join(row + b"\n" for row in rows)
+    def _put_cells(self, names: Sequence[str], columns: list[Any]) -> None:
+        rows = pc.binary_join_element_wise(*columns, self._delimiter.encode())
+        self._put(names, b"\n".join([*rows.to_pylist(), b""]))
 
     def _put(self, names: Sequence[str], data: bytes) -> None:
         """Write bytes, on a line of their own, after the header if it was not written before."""
@@ -252,3 +374,21 @@ class CsvWriter:
             if piece:
                 self._file.write(self._compress(b"\n" * self._line_is_open + piece))
                 self._line_is_open = piece[-1] not in b"\r\n" and piece != _BYTE_ORDER_MARK
+
+
+def delimited(column: Any, delimiter: str) -> Any:
+    """Return a column of any type as cells of text, in quotes where they need them; empty where there is no value."""
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.uint8())
+    try:
+        texts = column if pa.types.is_binary(column.type) else column.cast(pa.string()).cast(pa.binary())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        texts = pa.array([None if value is None else str(value).encode() for value in column.to_pylist()], pa.binary())
+    if pa.types.is_floating(column.type):
+        texts = pc.if_else(pc.equal(texts, b"nan"), b"", texts)
+    texts = pc.fill_null(texts, b"")
+    special = pc.match_substring_regex(texts, f'["\r\n{re.escape(delimiter)}]')
+    if pc.any(special).as_py():
+        escaped = pc.binary_join_element_wise(b'"', pc.replace_substring(texts, b'"', b'""'), b'"', b"")
+        texts = pc.if_else(special, escaped, texts)
+    return texts

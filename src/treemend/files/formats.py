@@ -4,14 +4,16 @@ import bz2
 import gzip
 import io
 import lzma
+import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -34,6 +36,20 @@ _THOUSANDS = {"": "", ".": r"\.", ",": ",", " ": _BLANK, "'": "['\u2019]"}
 """What divides groups of three digits, and the pattern of all that looks the same."""
 
 
+# How to open a compressed file, and how to compress a piece of one: files may consist of several pieces. The same bytes
+# give the same file.
+_COMPRESSIONS: dict[str, tuple[Any, Callable[[bytes], bytes]]] = {
+    "": (nullcontext, bytes),
+    ".gz": (gzip.open, partial(gzip.compress, mtime=0)),
+    ".bz2": (bz2.open, bz2.compress),
+    ".xz": (lzma.open, lzma.compress),
+    ".zst": (
+        lambda file: io.BufferedReader(pa.CompressedInputStream(file, "zstd")),
+        partial(pa.compress, codec="zstd", asbytes=True),
+    ),
+}
+
+
 @dataclass(frozen=True)
 class Format:
     """How a file is laid out: its family, the usual delimiter of text, if there is one, and the compression."""
@@ -41,6 +57,26 @@ class Format:
     family: str
     delimiter: str = ""
     compression: str = ""
+
+    @property
+    def compress(self) -> Callable[[bytes], bytes]:
+        """What compresses a piece of a file."""
+        return _COMPRESSIONS[self.compression][1]
+
+    def read_blocks(
+        self, label: str, opened: Callable[[], BinaryIO], length: int, skip: int = 0
+    ) -> Iterator[tuple[bytes, bool, float]]:
+        """Read blocks of bytes; tell whether one is the last, and the share of the file that has been read."""
+        try:
+            with opened() as file, _COMPRESSIONS[self.compression][0](file) as content:
+                size, ended = max(1, os.fstat(file.fileno()).st_size), False
+                content.read(skip)
+                while not ended:
+                    block = content.read(length)
+                    ended = len(block) < length
+                    yield block, ended, 1.0 if ended else min(1.0, file.tell() / size)
+        except (OSError, EOFError, lzma.LZMAError, zlib.error, pa.ArrowException) as error:
+            raise InputError(f"{label} cannot be read or is damaged: {error}. Get a fresh copy of the file.") from None
 
 
 _FORMATS = {
@@ -52,18 +88,6 @@ _FORMATS = {
     ".arrow": Format("feather"),
     ".npy": Format("npy"),
     ".npz": Format("npz"),
-}
-# How to open a compressed file, and how to compress a piece of one: files may consist of several pieces. The same bytes
-# give the same file.
-COMPRESSIONS: dict[str, tuple[Any, Callable[[bytes], bytes]]] = {
-    "": (nullcontext, bytes),
-    ".gz": (gzip.open, partial(gzip.compress, mtime=0)),
-    ".bz2": (bz2.open, bz2.compress),
-    ".xz": (lzma.open, lzma.compress),
-    ".zst": (
-        lambda file: io.BufferedReader(pa.CompressedInputStream(file, "zstd")),
-        partial(pa.compress, codec="zstd", asbytes=True),
-    ),
 }
 
 
@@ -78,11 +102,11 @@ def format_of(path: str) -> Format:
     if path == STANDARD_STREAM:
         return _FORMATS[".csv"]
     endings = [ending.lower() for ending in Path(path).suffixes]
-    compression = endings.pop() if endings and endings[-1] in COMPRESSIONS else ""
+    compression = endings.pop() if endings and endings[-1] in _COMPRESSIONS else ""
     found = _FORMATS.get(endings[-1] if endings else "")
     if found is None:
         ending = f"the ending {Path(path).suffix!r}" if Path(path).suffix else "no ending that names a format"
-        known = f"{', '.join(_FORMATS)} are known, text files also with {', '.join(filter(None, COMPRESSIONS))}"
+        known = f"{', '.join(_FORMATS)} are known, text files also with {', '.join(filter(None, _COMPRESSIONS))}"
         raise InputError(f"{path} has {ending}, and only {known}. Save it as CSV, or rename it.")
     if compression and found.family != "csv":
         raise InputError(f"{path} is compressed, and only text files can be. Decompress it first.")
