@@ -21,9 +21,9 @@ from treemend.cli.errors import NotCoveredError, printable
 from treemend.cli.options import Options
 from treemend.cli.reference import ITSELF, Reference, find_reference, learn, open_files, read_batches
 from treemend.exceptions import OutputError, ParameterError
-from treemend.files.arrow import Batch
-from treemend.files.formats import STANDARD_STREAM, format_of
-from treemend.files.table import FileTable, open_writer
+from treemend.files.arrow import Batch, NpyWriter
+from treemend.files.formats import STANDARD_STREAM
+from treemend.files.table import FileTable, Writer, open_writer
 from treemend.mender import Mender
 from treemend.mender.drift import DriftTest
 from treemend.params import check_share
@@ -57,9 +57,6 @@ def fit(options: Options) -> None:
 def mend(options: Options) -> Outcome:
     """Judge all rows, write what is to be written, and return what was found."""
     check_options(options)
-    for target in (options.output, options.mask, options.findings):
-        if target is not None:
-            format_of(target)
     return mend_table(open_files(options.paths, options), None, options)
 
 
@@ -86,16 +83,21 @@ def mend_table(table: FileTable, reference: Reference | None, options: Options, 
     """Send all batches of a table through the reference, which is found first if there is none, and into files."""
     begun = time.monotonic()
     inputs = [*table.paths, *(options.clean or ()), *filter(None, [options.model])]
-    outputs = [(name, getattr(options, name)) for name in (*_TABLES, "report", "json")]
-    targets = {name: path for name, path in outputs if path is not None}
-    labels = _words("--label", options.label, table)
-    units = table.units | _words("--unit", options.unit, table)
+    outputs = {name: getattr(options, name) for name in (*_TABLES, "report", "json")}
+    targets = {name: path for name, path in outputs.items() if path is not None}
+    words = [_words("--label", options.label, table), table.units | _words("--unit", options.unit, table)]
+    where = f"{options.findings} has" if options.findings else "The option --findings writes"
     with _opened_outputs(targets, inputs, force=options.force or overwrite) as files:
+        writers = _open_writers(table, targets, files, options.delimiter)
         reference = reference or find_reference(table, options)
         if options.fdr is not None and reference.own is None:
             reference = reference.at_fdr(options.fdr, table)
-        builder = _summary_builder(reference, options, labels, units)
-        summary, drift = _walk(table, reference, files, builder, options)
+        places = list(enumerate(reference.columns))
+        labels, units = ({place: given[column] for place, column in places if column in given} for given in words)
+        rest = f"{where} the findings of every row."
+        builder = SummaryBuilder(repaired=options.output is not None, labels=labels, units=units, rest=rest)
+        drift = _walk(table, reference, writers, builder, options)
+        summary = builder.summary()
         _stop_if_not_covered(table.label, summary, drift, options)
         if "report" in files:
             page = as_html(summary, f"treemend report: {printable(table.label)}")
@@ -162,42 +164,31 @@ def _words(option: str, texts: list[str] | None, table: FileTable) -> dict[int, 
     return by_column(option, {pattern: word for pattern, _, word in pairs}, table.names)
 
 
-def _summary_builder(
-    reference: Reference, options: Options, labels: dict[int, str], units: dict[int, str]
-) -> SummaryBuilder:
-    """Return what collects the findings; words are by the position of columns in the table."""
-    places = list(enumerate(reference.columns))
-    words = [{place: given[column] for place, column in places if column in given} for given in (labels, units)]
-    where = f"{options.findings} has" if options.findings else "The option --findings writes"
-    rest = f"{where} the findings of every row."
-    return SummaryBuilder(repaired=options.output is not None, labels=words[0], units=words[1], rest=rest)
+def _open_writers(
+    table: FileTable, targets: dict[str, str], files: dict[str, BinaryIO], delimiter: str | None
+) -> dict[str, Writer]:
+    """Open writers of tables; a header is written where the input has one, and for findings."""
+    found = {}
+    for name in filter(targets.get, _TABLES):
+        like, named = table if name == "output" else None, table.named or name == "findings"
+        found[name] = open_writer(targets[name], files[name], like=like, named=named, delimiter=delimiter)
+    return found
 
 
 def _walk(
-    table: FileTable, reference: Reference, files: dict[str, BinaryIO], builder: SummaryBuilder, options: Options
-) -> Outcome:
-    """Judge and write every batch, in memory that does not grow with the table."""
+    table: FileTable, reference: Reference, writers: dict[str, Writer], builder: SummaryBuilder, options: Options
+) -> tuple[str, ...]:
+    """Judge and write every batch, in memory that does not grow with the table; return the signs of drift."""
     columns = reference.columns
     # Chosen columns of an array keep their numbers.
     chosen = table.named or len(columns) < len(table.names)
     names = tuple(f"{'' if table.named else 'column '}{table.names[column]}" for column in columns) if chosen else None
     others = tuple(sorted({*range(len(table.names))} - {*columns})) if table.named else ()
-    writers = {
-        name: open_writer(
-            getattr(options, name),
-            files[name],
-            like=table if name == "output" else None,
-            named=table.named or name == "findings",
-            delimiter=options.delimiter,
-        )
-        for name in _TABLES
-        if name in files
-    }
     drift = None
     if isinstance(reference.estimator, Mender) and reference.kind != ITSELF:
         drift = DriftTest(reference.estimator._model.drift)
     n_rows, touched = 0, np.zeros(len(columns), dtype=bool)
-    for batch in read_batches(table, columns, "mending" if "output" in files else "checking"):
+    for batch in read_batches(table, columns, "mending" if "output" in writers else "checking"):
         found = reference.findings(batch.values, n_rows)
         put_in = found.mask | found.only_missing
         found = replace(found, names=names, row_ids=batch.places, after=batch.rounded(found.after, put_in))
@@ -207,7 +198,7 @@ def _walk(
             writers["output"].write(batch, found.after, put_in)
         if "mask" in writers:
             # An array cannot hold the columns that were passed through.
-            passed = () if format_of(options.mask).family in ("npy", "npz") else others
+            passed = () if isinstance(writers["mask"], NpyWriter) else others
             mask = dict(zip(found.column_names, np.ascontiguousarray(found.mask.T), strict=True))
             writers["mask"].write_table(_with_others(batch, np.arange(len(batch)), passed, mask))
         if "findings" in writers:
@@ -217,13 +208,13 @@ def _walk(
         n_rows += len(batch)
     for writer in writers.values():
         writer.close()
-    rounded = [table.columns[column] for column, is_touched in zip(columns, touched, strict=True) if is_touched]
-    integers = [column.name for column in rounded if column.decimals == 0]
-    if integers:
-        say(f"note: {table.label}: rounded in columns of integers: {listed(integers)}", quiet=options.quiet)
+    looked_at = [table.columns[column] for column in columns]
+    rounded = [one.name for one, is_touched in zip(looked_at, touched, strict=True) if is_touched and one.decimals == 0]
+    if rounded:
+        say(f"note: {table.label}: rounded in columns of integers: {listed(rounded)}", quiet=options.quiet)
     notes = () if drift is None else drift.notes(names)
     builder.add(replace(found.take(np.arange(0)), notes=notes))
-    return builder.summary(), notes
+    return notes
 
 
 def _stop_if_not_covered(label: str, summary: dict[str, Any], drift: tuple[str, ...], options: Options) -> None:
