@@ -124,25 +124,23 @@ def _opened_outputs(targets: dict[str, str], inputs: Sequence[str], *, force: bo
     taken = {os.path.realpath(path): "an input" for path in inputs if path != STANDARD_STREAM}
     if list(targets.values()).count(STANDARD_STREAM) > 1:
         raise OutputError("Standard output can take only one of the outputs. Give a file for the others.")
+    # Standard output is entered first, and so is the last to get its bytes.
+    in_order = sorted(targets.items(), key=lambda target: target[1] != STANDARD_STREAM)
     with ExitStack() as stack:
-        files: dict[str, BinaryIO] = {}
-        # Standard output is entered first, and so is the last to get its bytes.
-        for name, path in sorted(targets.items(), key=lambda target: target[1] != STANDARD_STREAM):
-            if path == STANDARD_STREAM:
-                files[name] = stack.enter_context(_standard_output())
-            else:
-                _check_output(path, taken, force=force)
-                files[name] = stack.enter_context(AtomicFile(path, replace=force)).file
-        yield files
+        yield {name: stack.enter_context(_opened_output(path, taken, force=force)) for name, path in in_order}
 
 
 @contextmanager
-def _standard_output() -> Iterator[BinaryIO]:
-    """Collect what goes to standard output if the block ends well."""
-    with tempfile.TemporaryFile() as file:
-        yield file
-        file.seek(0)
-        shutil.copyfileobj(file, sys.stdout.buffer)
+def _opened_output(path: str, taken: dict[str, str], *, force: bool) -> Iterator[BinaryIO]:
+    if path == STANDARD_STREAM:
+        with tempfile.TemporaryFile() as file:
+            yield file
+            file.seek(0)
+            shutil.copyfileobj(file, sys.stdout.buffer)
+        return
+    _check_output(path, taken, force=force)
+    with AtomicFile(path, replace=force) as output:
+        yield output.file
 
 
 def _check_output(path: str, taken: dict[str, str], *, force: bool) -> None:
@@ -243,11 +241,9 @@ def _findings_table(batch: Batch, found: Findings, others: tuple[int, ...], firs
 
 
 def _with_others(batch: Batch, rows: Any, others: tuple[int, ...], columns: dict[str, Any]) -> Any:
-    if not others:
-        return pa.table(columns)
-    kept = [column for column in others if batch.table.column_names[column] not in columns]
-    passed = batch.table.select(kept).take(pa.array(rows, pa.int64()))
-    return pa.table({**dict(zip(passed.column_names, passed.columns, strict=True)), **columns})
+    """Return a table of columns, after other columns of the batch at some rows."""
+    passed = batch.table.select(others).take(pa.array(rows, pa.int64()))
+    return pa.table({name: passed[name] for name in passed.column_names if name not in columns} | columns)
 
 
 def check(options: Options) -> tuple[bool, list[str]]:

@@ -136,7 +136,7 @@ class CsvFile:
         self.names = tuple(name if name.strip() else f"Unnamed: {position}" for position, name in enumerate(names))
         self.preamble = head[: begin + int(starts[0]) + (len(first) if self.named else 0)]
         self._first_line = 1 + len(line_ends(self.preamble))
-        rows = self._split(head[len(self.preamble) :], self._first_line, ended=ended)[0].table
+        rows = self.split(head[len(self.preamble) :], self._first_line, ended=ended)[0].table
         places, length = range(len(self.names)), sample_length(len(self.names))
         self.units: dict[int, tuple[str, str]] = {}
         units = [common_unit(self._texts(rows, position)[:length].to_pylist()) for position in places]
@@ -160,13 +160,13 @@ class CsvFile:
         """Read the rows from the first to the last."""
         rest, first_line, any_rows = b"", self._first_line, False
         for block, ended, done in self._blocks(BLOCK_BYTES, len(self.preamble)):
-            lines, rest = self._split(rest + block, first_line, ended=ended)
+            lines, rest = self.split(rest + block, first_line, ended=ended)
             if len(lines) or (ended and not any_rows):
                 any_rows = True
                 first_line += len(lines.ends)
                 yield Batch(self._values(lines, columns), columns, lines.places, done, lines.table, lines)
 
-    def _split(self, data: bytes, first_line: int, *, ended: bool) -> tuple[Lines, bytes]:
+    def split(self, data: bytes, first_line: int, *, ended: bool) -> tuple[Lines, bytes]:
         """Cut complete records off, all but the last: blank lines that belong to it may follow."""
         starts, end = record_starts(data, self.delimiter, last=ended, blank_is_record=len(self.names) == 1)
         rest = data[end:]
@@ -177,6 +177,11 @@ class CsvFile:
             end = int(starts[-1]) if len(starts) > 1 else 0
             starts = starts[:-1]
         return Lines(data[:end], starts, first_line, self), data[end:]
+
+    def written(self, value: float, column: int, decimals: int | None) -> str:
+        """Return a number as it is written in a column: with so many decimals, and with the column's unit."""
+        text = repr(float(value)) if decimals is None else f"{value:.{decimals}f}"
+        return text.replace(".", self.numbers.decimal).join(self.units.get(column, ("", "")))
 
     def _values(self, lines: Lines, columns: tuple[int, ...]) -> NDArray[np.float64]:
         values = np.empty((len(lines), len(columns)))
@@ -237,8 +242,8 @@ def _find_delimiter(text: bytes, ended: bool, usual: str) -> str:
         if not fitting or len(fitting[0]) < 2 or len(fitting) < 0.9 * len(records):
             return -1.0
         texts = [cell for cells in fitting[1:] or fitting for cell in cells]
-        numbers = number_format(texts, delimiter)
-        return sum(numbers.is_number(text) or text.strip().lower() in numbers.missing for text in texts) / len(texts)
+        _, wrong = number_format(texts, delimiter).numbers(pa.array(texts))
+        return 1.0 - float(wrong.mean())
 
     return max(dict.fromkeys([usual or ",", *_DELIMITERS]), key=share_of_numbers)
 
@@ -322,48 +327,23 @@ class CsvWriter:
 
     def write(self, batch: Batch, filled: NDArray[np.float64], mask: NDArray[np.bool_]) -> None:
         """Write lines as they stood, but for the replaced cells."""
-        if batch.lines is not None and batch.lines.file.delimiter == self._delimiter:
-            self._put(batch.lines.file.names, self._repaired_lines(batch, batch.lines, filled, mask))
+        if batch.lines is None:
+            self.write_table(batch.replaced(filled, mask))
             return
-        columns = self._cells(batch.table)
-        for position, column in enumerate(batch.columns):
-            cells = mask[:, position]
-            texts = pa.array([self._number(batch, position, value) for value in filled[cells, position]], pa.binary())
-            columns[column] = pc.replace_with_mask(columns[column], pa.array(cells), texts)
-        self._put_cells(batch.table.column_names, columns)
+        file, data = batch.lines.file, _repaired_lines(batch, batch.lines, filled, mask)
+        if file.delimiter == self._delimiter:
+            self._put(file.names, data)
+        else:
+            self.write_table(file.split(data, 1, ended=True)[0].table)
 
     def write_table(self, table: Any) -> None:
         """Write a pyarrow.Table; booleans as 0 and 1."""
-        self._put_cells(table.column_names, self._cells(table))
+        columns = [delimited(column.combine_chunks(), self._delimiter) for column in table.columns]
+        rows = pc.binary_join_element_wise(*columns, self._delimiter.encode())
+        self._put(table.column_names, b"\n".join([*rows.to_pylist(), b""]))
 
     def close(self) -> None:
         """Do nothing: all bytes are written."""
-
-    def _repaired_lines(self, batch: Batch, lines: Lines, filled: NDArray[Any], mask: NDArray[Any]) -> bytes:
-        pieces, written = [], 0
-        for row in np.flatnonzero(mask.any(axis=1)).tolist():
-            begin, end = lines.span(row)
-            cells, ending = lines.cut(row)
-            for position in np.flatnonzero(mask[row]).tolist():
-                cells[batch.columns[position]] = self._number(batch, position, filled[row, position])
-            pieces += [lines.data[written:begin], self._delimiter.encode().join(cells), ending]
-            written = end
-        return b"".join([*pieces, lines.data[written:]])
-
-    def _number(self, batch: Batch, position: int, value: float) -> bytes:
-        decimals = batch.decimals[batch.columns[position]]
-        text = repr(float(value)) if decimals is None else f"{value:.{decimals}f}"
-        if batch.lines is not None:
-            unit = batch.lines.file.units.get(batch.columns[position], ("", ""))
-            text = text.replace(".", batch.lines.file.numbers.decimal).join(unit)
-        return (f'"{text}"' if self._delimiter in text else text).encode()
-
-    def _cells(self, table: Any) -> list[Any]:
-        return [delimited(column.combine_chunks(), self._delimiter) for column in table.columns]
-
-    def _put_cells(self, names: Sequence[str], columns: list[Any]) -> None:
-        rows = pc.binary_join_element_wise(*columns, self._delimiter.encode())
-        self._put(names, b"\n".join([*rows.to_pylist(), b""]))
 
     def _put(self, names: Sequence[str], data: bytes) -> None:
         """Write bytes, on a line of their own, after the header if it was not written before."""
@@ -374,6 +354,20 @@ class CsvWriter:
             if piece:
                 self._file.write(self._compress(b"\n" * self._line_is_open + piece))
                 self._line_is_open = piece[-1] not in b"\r\n" and piece != _BYTE_ORDER_MARK
+
+
+def _repaired_lines(batch: Batch, lines: Lines, filled: NDArray[np.float64], mask: NDArray[np.bool_]) -> bytes:
+    delimiter, pieces, written = lines.file.delimiter, [], 0
+    for row in np.flatnonzero(mask.any(axis=1)).tolist():
+        begin, end = lines.span(row)
+        cells, ending = lines.cut(row)
+        for position in np.flatnonzero(mask[row]).tolist():
+            column = batch.columns[position]
+            text = lines.file.written(filled[row, position], column, batch.decimals[column])
+            cells[column] = (f'"{text}"' if delimiter in text else text).encode()
+        pieces += [lines.data[written:begin], delimiter.encode().join(cells), ending]
+        written = end
+    return b"".join([*pieces, lines.data[written:]])
 
 
 def delimited(column: Any, delimiter: str) -> Any:
