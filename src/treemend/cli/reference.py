@@ -112,8 +112,7 @@ def find_reference(table: FileTable, options: Options) -> Reference:
         return learn(table, options, ITSELF)[0]
     clean = open_files(options.clean, options)
     # Columns that are passed through need not be among the clean rows if the suspect rows have them.
-    passed = options.passthrough or ()
-    there = [one for one in passed if matching(clean.names, one) or not matching(table.names, one)]
+    there = [one for one in options.passthrough or () if matching(clean.names, one) or not matching(table.names, one)]
     learnt, _ = learn(clean, Options(**vars(options) | {"passthrough": there}))
     return replace(learnt, columns=_find_columns(learnt.estimator, table, options))
 

@@ -38,8 +38,10 @@ MOST_DECLARED = 0.7
 FEWEST_ROWS_TO_STOP = 20
 # The probability that `check` fails a clean file.
 CHECK_LEVEL = 0.01
-_TABLES = ("output", "mask", "findings")
-_TEXTS = ("place", "first_column", "last_column", "kind")
+_OUTPUTS = ("output", "mask", "findings", "report", "json")
+# The types of columns of findings that are not floats: a batch without any finding has those of the others.
+_TYPES = {"row": pa.int64(), "n_cells": pa.int64()}
+_TYPES |= dict.fromkeys(("place", "first_column", "last_column", "kind"), pa.string())
 # The report's summary, and one sentence for each sign of drift.
 Outcome = tuple[dict[str, Any], tuple[str, ...]]
 
@@ -83,12 +85,16 @@ def mend_table(table: FileTable, reference: Reference | None, options: Options, 
     """Send all batches of a table through the reference, which is found first if there is none, and into files."""
     begun = time.monotonic()
     inputs = [*table.paths, *(options.clean or ()), *filter(None, [options.model])]
-    outputs = {name: getattr(options, name) for name in (*_TABLES, "report", "json")}
-    targets = {name: path for name, path in outputs.items() if path is not None}
+    targets = {name: path for name in _OUTPUTS if (path := getattr(options, name)) is not None}
     words = [_words("--label", options.label, table), table.units | _words("--unit", options.unit, table)]
     where = f"{options.findings} has" if options.findings else "The option --findings writes"
     with _opened_outputs(targets, inputs, force=options.force or overwrite) as files:
-        writers = _open_writers(table, targets, files, options.delimiter)
+        how: dict[str, Any] = {"output": {"like": table}, "mask": {"named": table.named}, "findings": {}}
+        writers = {
+            name: open_writer(targets[name], file, delimiter=options.delimiter, **how[name])
+            for name, file in files.items()
+            if name in how
+        }
         reference = reference or find_reference(table, options)
         if options.fdr is not None and reference.own is None:
             reference = reference.at_fdr(options.fdr, table)
@@ -162,17 +168,6 @@ def _words(option: str, texts: list[str] | None, table: FileTable) -> dict[int, 
     return by_column(option, {pattern: word for pattern, _, word in pairs}, table.names)
 
 
-def _open_writers(
-    table: FileTable, targets: dict[str, str], files: dict[str, BinaryIO], delimiter: str | None
-) -> dict[str, Writer]:
-    """Open writers of tables; a header is written where the input has one, and for findings."""
-    found = {}
-    for name in filter(targets.get, _TABLES):
-        like, named = table if name == "output" else None, table.named or name == "findings"
-        found[name] = open_writer(targets[name], files[name], like=like, named=named, delimiter=delimiter)
-    return found
-
-
 def _walk(
     table: FileTable, reference: Reference, writers: dict[str, Writer], builder: SummaryBuilder, options: Options
 ) -> tuple[str, ...]:
@@ -234,9 +229,7 @@ def _findings_table(batch: Batch, found: Findings, others: tuple[int, ...], firs
     lines = findings_table(found, first_row=first)
     rows = np.array(lines["row"], dtype=np.int64) - first
     lines["place"] = lines.pop("id")
-    # A batch without any line has the types of the others.
-    types = {"row": pa.int64(), "n_cells": pa.int64()} | dict.fromkeys(_TEXTS, pa.string())
-    columns = {name: pa.array(values, types.get(name, pa.float64())) for name, values in lines.items()}
+    columns = {name: pa.array(values, _TYPES.get(name, pa.float64())) for name, values in lines.items()}
     return _with_others(batch, rows, others, columns)
 
 

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from treemend.exceptions import InputError
 from treemend.files.arrow import Batch
-from treemend.files.formats import Format, NumberFormat, ReadOptions, common_unit, number_format
+from treemend.files.formats import COMPRESSIONS, Format, NumberFormat, ReadOptions, common_unit, number_format
 from treemend.files.recognition import sample_length
 from treemend.tables import listed, shortened
 
@@ -48,9 +48,6 @@ class Lines:
     starts: NDArray[np.int64]  # where records begin in the data
     first_line: int  # the number of the line with which the data begin
     file: "CsvFile"
-
-    def __len__(self) -> int:
-        return len(self.starts)
 
     @cached_property
     def ends(self) -> NDArray[np.int64]:
@@ -83,7 +80,7 @@ class Lines:
         names = list(self.file.names)
         columns = self._parsed(len(names))
         if columns is None:
-            rows = [[unquoted(cell) for cell in self.cut(row)[0]] for row in range(len(self))]
+            rows = [[unquoted(cell) for cell in self.cut(row)[0]] for row in range(len(self.starts))]
             columns = [pa.array([row[position] for row in rows], pa.binary()) for position in range(len(names))]
         return pa.Table.from_arrays([_as_text(column) for column in columns], names)
 
@@ -101,7 +98,7 @@ class Lines:
             table = pa.csv.read_csv(pa.BufferReader(self.data), reading, parsing, converting)
         except pa.ArrowInvalid:
             return None
-        return [column.combine_chunks() for column in table.columns] if len(table) == len(self) else None
+        return [column.combine_chunks() for column in table.columns] if len(table) == len(self.starts) else None
 
 
 class CsvFile:
@@ -161,7 +158,7 @@ class CsvFile:
         rest, first_line, any_rows = b"", self._first_line, False
         for block, ended, done in self._blocks(BLOCK_BYTES, len(self.preamble)):
             lines, rest = self.split(rest + block, first_line, ended=ended)
-            if len(lines) or (ended and not any_rows):
+            if len(lines.starts) or (ended and not any_rows):
                 any_rows = True
                 first_line += len(lines.ends)
                 yield Batch(self._values(lines, columns), columns, lines.places, done, lines.table, lines)
@@ -184,7 +181,7 @@ class CsvFile:
         return text.replace(".", self.numbers.decimal).join(self.units.get(column, ("", "")))
 
     def _values(self, lines: Lines, columns: tuple[int, ...]) -> NDArray[np.float64]:
-        values = np.empty((len(lines), len(columns)))
+        values = np.empty((len(lines.starts), len(columns)))
         wrong: list[tuple[int, int, str]] = []
         for position, column in enumerate(columns):
             texts = self._texts(lines.table, column)
@@ -321,7 +318,7 @@ class CsvWriter:
     """A text file being written; names of columns come first, or the bytes that are given as a header."""
 
     def __init__(self, file: BinaryIO, kind: Format, delimiter: str, header: bool | bytes) -> None:
-        self._file, self._compress = file, kind.compress
+        self._file, self._compress = file, COMPRESSIONS[kind.compression][1]
         self._delimiter, self._header = delimiter, header
         self._line_is_open = False
 

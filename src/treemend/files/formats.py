@@ -34,11 +34,9 @@ _BEHIND = rf"{_BLANK}?(?:{_SYMBOLS})|{_BLANK}(?:{_UNITS}|km/h|m/s)"
 _WITH_UNIT = re.compile(rf"([$€£¥]{_BLANK}?)?[+-]?(?:[\d.,'\u2019]|{_BLANK}\d)*\d({_BEHIND})?", re.ASCII)
 _THOUSANDS = {"": "", ".": r"\.", ",": ",", " ": _BLANK, "'": "['\u2019]"}
 """What divides groups of three digits, and the pattern of all that looks the same."""
-
-
 # How to open a compressed file, and how to compress a piece of one: files may consist of several pieces. The same bytes
 # give the same file.
-_COMPRESSIONS: dict[str, tuple[Any, Callable[[bytes], bytes]]] = {
+COMPRESSIONS: dict[str, tuple[Any, Callable[[bytes], bytes]]] = {
     "": (nullcontext, bytes),
     ".gz": (gzip.open, partial(gzip.compress, mtime=0)),
     ".bz2": (bz2.open, bz2.compress),
@@ -58,17 +56,12 @@ class Format:
     delimiter: str = ""
     compression: str = ""
 
-    @property
-    def compress(self) -> Callable[[bytes], bytes]:
-        """What compresses a piece of a file."""
-        return _COMPRESSIONS[self.compression][1]
-
     def read_blocks(
         self, label: str, opened: Callable[[], BinaryIO], length: int, skip: int = 0
     ) -> Iterator[tuple[bytes, bool, float]]:
         """Read blocks of bytes; tell whether one is the last, and the share of the file that has been read."""
         try:
-            with opened() as file, _COMPRESSIONS[self.compression][0](file) as content:
+            with opened() as file, COMPRESSIONS[self.compression][0](file) as content:
                 size, ended = max(1, os.fstat(file.fileno()).st_size), False
                 content.read(skip)
                 while not ended:
@@ -102,11 +95,11 @@ def format_of(path: str) -> Format:
     if path == STANDARD_STREAM:
         return _FORMATS[".csv"]
     endings = [ending.lower() for ending in Path(path).suffixes]
-    compression = endings.pop() if endings and endings[-1] in _COMPRESSIONS else ""
+    compression = endings.pop() if endings and endings[-1] in COMPRESSIONS else ""
     found = _FORMATS.get(endings[-1] if endings else "")
     if found is None:
         ending = f"the ending {Path(path).suffix!r}" if Path(path).suffix else "no ending that names a format"
-        known = f"{', '.join(_FORMATS)} are known, text files also with {', '.join(filter(None, _COMPRESSIONS))}"
+        known = f"{', '.join(_FORMATS)} are known, text files also with {', '.join(filter(None, COMPRESSIONS))}"
         raise InputError(f"{path} has {ending}, and only {known}. Save it as CSV, or rename it.")
     if compression and found.family != "csv":
         raise InputError(f"{path} is compressed, and only text files can be. Decompress it first.")

@@ -52,8 +52,8 @@ def is_numeric(kind: Any) -> bool:
 
 def recognise_columns(sample: Any, names: Sequence[str], numbers: NumberFormat | None) -> tuple[Column, ...]:
     """Tell what the columns of a sample hold; ``numbers`` is how numbers are written, if all columns are texts."""
-    columns = [column.combine_chunks() for column in sample.columns]
-    return tuple(_recognised(name, column, numbers) for name, column in zip(names, columns, strict=True))
+    columns = zip(names, sample.columns, strict=True)
+    return tuple(_recognised(name, column.combine_chunks(), numbers) for name, column in columns)
 
 
 def _recognised(name: str, column: Any, numbers: NumberFormat | None) -> Column:
