@@ -68,6 +68,8 @@ def mend(options: Options) -> str:
     left = [part for part in parts if not all(os.path.exists(path) for path in (part.output, part.mask) if path)]
     if len(left) < len(parts):
         say(f"{output}: {len(parts) - len(left)} of {counted(len(parts), 'part')} exist already", quiet=options.quiet)
+    if not left:
+        return "nothing left to do"
     mend_part = partial(_mend_part, names=first.names, columns=reference.columns)
     here = (mend_part(part, reference.estimator) for part in left)
     totals: Counter[str] = Counter()
@@ -75,8 +77,6 @@ def mend(options: Options) -> str:
         for counts in here if options.dask is None else _mended_by_workers(left, mend_part, options):
             totals.update(counts)
             progress.advance(1, f"{totals['rows']:,} rows")
-    if not left:
-        return "nothing left to do"
     return f"{counted(len(left), 'part')} mended. {headline(totals, repaired=True)}"
 
 
@@ -129,8 +129,6 @@ def _mended_by_workers(parts: list[Options], mend_part: Any, options: Options) -
 
     from treemend.dask.chunks import ModelFile
 
-    if not parts:
-        return
     with _connection(options.dask, options.n_jobs) as client:
         model = ModelFile.at(options.model)
         futures = client.map(mend_part, parts, model=model, pure=False)
