@@ -52,6 +52,7 @@ CASES = {
     ("fit", "absent.csv", "-o", "o"): (3, "does not exist"),
     ("fit", "tiny.csv", "-o", "o"): (3, "at least 5 rows"),
     ("mend", "clean.csv", "--clean", "suspect.csv", "-p", "id", "-o", "o.xls"): (3, "only .csv"),
+    ("mend", "suspect.csv", "-m", "model.safetensors", "-o", "o.csv", "--mask", "m.xls"): (3, "only .csv"),
     ("mend", "narrow.csv", "-m", "model.safetensors", "-o", "o.csv"): (3, "does not have all columns of the model"),
     ("check", "narrow.csv", "--no-header", "-m", "model.safetensors"): (3, "2 columns to look at"),
     ("mend", "suspect.csv", "-m", "clean.csv", "-o", "o.csv"): (4, "not a safetensors file"),

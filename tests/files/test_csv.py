@@ -180,6 +180,9 @@ def test_bytes_that_are_not_utf8_stay(tmp_path):
     table = FileTable([str(tmp_path / "latin.csv")])
     assert written(table, (0,)) == content
     assert written(table, (0,), path="out.tsv") == content.replace(b",", b"\t")
+    (tmp_path / "odd.csv").write_bytes(b"x,y\n" + b"1,2\n" * 9 + b"3,\xe9\n")
+    with pytest.raises(InputError, match="line 11, column 'y': '\ufffd' is not a number"):
+        list(FileTable([str(tmp_path / "odd.csv")]).batches((0, 1)))
     with pytest.raises(InputError, match="is not text in UTF-8. Save it"):
         (tmp_path / "wide.csv").write_text("x,y\n1,2\n", encoding="utf-16")
         FileTable([str(tmp_path / "wide.csv")])

@@ -342,3 +342,12 @@ def test_missing_flags_and_integers_are_nan(tmp_path):
     (batch,) = FileTable([str(tmp_path / "a.parquet")]).batches((0, 1, 2, 3))
     expected = [[1, 1, np.nan, np.nan], [np.nan, np.nan, np.nan, 0.5], [0, 3, np.nan, 1.5]]
     assert np.array_equal(batch.values, expected, equal_nan=True)
+
+
+def test_a_repaired_cell_of_parquet_looks_as_its_neighbours_in_csv(tmp_path):
+    columns = {"x": [2.5, 3.5, 0.1], "small": np.float32([0.1, 0.2, 0.3]), "n": [1, None, 3], "flag": [True] * 3}
+    pq.write_table(pa.table(columns), tmp_path / "in.parquet")
+    mask = np.array([[False] * 4, [True] * 4, [False] * 4])
+    filled = np.tile([4.25, 0.7, 6.6, 0.2], (3, 1))
+    rewrite(tmp_path / "in.parquet", tmp_path / "out.csv", (0, 1, 2, 3), filled, mask)
+    assert (tmp_path / "out.csv").read_text() == "x,small,n,flag\n2.5,0.1,1,1\n4.25,0.7,7,0\n0.1,0.3,3,1\n"

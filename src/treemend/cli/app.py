@@ -20,16 +20,15 @@ def command_line(arguments: list[str]) -> int:
     options = parse(name, arguments[1:])
     if name == "demo":
         require("matplotlib", "The demonstration", "plots")
-    quiet = getattr(options, "quiet", False)
     # Loading libraries takes a second already. What is found is printed when the line of progress is gone.
-    with progress.silenced(quiet), progress.step("", in_lines=True):
+    with progress.silenced(options.quiet), progress.step("", in_lines=True):
         from treemend.cli.console import compilation_said
 
-        with compilation_said(quiet=quiet):
+        with compilation_said(quiet=options.quiet):
             code, lines = _run(name, options)
-    to_error = name == "mend" or "-" in (vars(options).get(output) for output in ("json", "report", "findings"))
-    for line in lines:
-        print(line, file=sys.stderr if to_error else sys.stdout)
+    to_error = name == "mend" or "-" in (options.json, options.report, options.findings)
+    for line in [] if options.quiet else lines:
+        print(printable(line), file=sys.stderr if to_error else sys.stdout)
     return code
 
 
@@ -37,21 +36,21 @@ def _run(name: str, options: Options) -> tuple[int, list[str]]:
     """Run a command; return its exit code, and lines that say what was found."""
     from treemend.cli import console, parts, run
 
-    lines, fails = [], False
-    if name == "fit":
-        run.fit(options)
-    elif name == "mend":
+    if name == "mend":
         in_parts = options.dask is not None or parts.is_folder_to_folder(options)
         target = "standard output" if options.output == "-" else options.output
-        lines = [f"{target}: {parts.mend(options) if in_parts else run.mend(options)[0]['headline']}"]
-    elif name == "check":
+        return 0, [f"{target}: {parts.mend(options) if in_parts else run.mend(options)[0]['headline']}"]
+    if name == "check":
         fails, lines = run.check(options)
-    elif name == "inspect":
-        lines = console.model_lines(options.model)
-    elif name == "demo":
+        return FOUND * fails, lines
+    if name == "inspect":
+        return 0, console.model_lines(options.model)
+    if name == "demo":
         from treemend.demo import run as run_demo
 
-        lines = run_demo(options.output, options.false_alarm_rate)
+        return 0, run_demo(options.output, options.false_alarm_rate)
+    if name == "fit":
+        run.fit(options)
     else:
         run.compile_kernels()
-    return FOUND * fails, [] if vars(options).get("quiet") else [printable(line) for line in lines]
+    return 0, []

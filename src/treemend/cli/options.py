@@ -86,7 +86,7 @@ def parse(command: str, arguments: list[str]) -> Options:
     if command not in COMMANDS:
         raise ParameterError(f"There is no command {command!r}{_meant(command, COMMANDS)}. See treemend --help.")
     parser = _Parser(f"treemend {command}", description=COMMANDS[command], allow_abbrev=False)
-    parser.set_defaults(output=None, mask=None)
+    parser.set_defaults(quiet=False, **dict.fromkeys(("output", "mask", "json", "report", "findings")))
     if command in _ALL:
         name = "clean" if command == "fit" else "suspect"
         parser.usage = f"treemend {command} {name.upper()}... {'-o OUTPUT ' * (command != 'check')}[options]"

@@ -8,6 +8,7 @@ refused. Workers read and write the folders themselves, by the same paths as thi
 import json
 import os
 import socket
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
 from functools import partial
@@ -54,8 +55,8 @@ def mend(options: Options) -> str:
         "false-alarm rate": options.false_alarm_rate,
         "choice of columns": [first.names[column] for column in reference.columns],
     }
-    found = {name: os.stat(os.path.join(folder, name)) for name in names}
-    inputs = {name: [state.st_size, state.st_mtime_ns] for name, state in found.items()}
+    states = [os.stat(os.path.join(folder, name)) for name in names]
+    inputs = {name: [state.st_size, state.st_mtime_ns] for name, state in zip(names, states, strict=True)}
     for target, content in ((output, "repaired rows"), (mask, "masks")):
         if target is not None:
             _claim_folder(Path(target), run | {"kind of content": content}, inputs, force=options.force)
@@ -67,15 +68,15 @@ def mend(options: Options) -> str:
     left = [part for part in parts if not all(os.path.exists(path) for path in (part.output, part.mask) if path)]
     if len(left) < len(parts):
         say(f"{output}: {len(parts) - len(left)} of {counted(len(parts), 'part')} exist already", quiet=options.quiet)
-    mend_part = partial(_mend_part, names=first.names, columns=reference.columns)
-    here = (mend_part(part, reference.estimator) for part in left)
-    totals: dict[str, int] = {}
-    with progress.step(f"mending {folder}", len(left)):
-        for counts in here if options.dask is None else _mended_by_workers(left, mend_part, options):
-            totals = {name: totals.get(name, 0) + count for name, count in counts.items()}
-            progress.advance(1, f"{totals['rows']:,} rows")
     if not left:
         return "nothing left to do"
+    mend_part = partial(_mend_part, names=first.names, columns=reference.columns)
+    here = (mend_part(part, reference.estimator) for part in left)
+    totals: Counter[str] = Counter()
+    with progress.step(f"mending {folder}", len(left)):
+        for counts in here if options.dask is None else _mended_by_workers(left, mend_part, options):
+            totals.update(counts)
+            progress.advance(1, f"{totals['rows']:,} rows")
     return f"{counted(len(left), 'part')} mended. {headline(totals, repaired=True)}"
 
 
@@ -128,8 +129,6 @@ def _mended_by_workers(parts: list[Options], mend_part: Any, options: Options) -
 
     from treemend.dask.chunks import ModelFile
 
-    if not parts:
-        return
     with _connection(options.dask, options.n_jobs) as client:
         model = ModelFile.at(options.model)
         futures = client.map(mend_part, parts, model=model, pure=False)

@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -45,11 +44,6 @@ class Reference:
     largest: float | None = None  # the largest p-value of the table that is declared at that false discovery rate
     own: Findings | None = None  # of all rows, if the table is its own reference and was mended in memory
 
-    @cached_property
-    def names(self) -> tuple[str, ...] | None:
-        """The names of the estimator's columns, if it has some."""
-        return tuple(getattr(self.estimator, "feature_names_in_", ())) or None
-
     def findings(self, values: NDArray[np.float64], first: int) -> Findings:
         """Mend rows, of which the first is row ``first`` of the table."""
         if self.own is not None:
@@ -57,7 +51,7 @@ class Reference:
         if len(values) == 0:
             # Any row tells names, layout and rule.
             return self.findings(np.zeros((1, len(self.columns))), 0).take(np.arange(0))
-        rows = _named(values, self.names)
+        rows = _named(values, _names(self.estimator))
         if isinstance(self.estimator, TCS):
             return self.estimator.mend(rows).findings()
         # Whether the table has drifted is a matter of all its rows, not of a batch.
@@ -72,8 +66,8 @@ class Reference:
         """Return the same at the p-value that gives a false discovery rate on a table, which is read for it."""
         if isinstance(self.estimator, TCS):
             raise ParameterError("--fdr needs p-values, which the published method does not have. Leave it out.")
-        batches = read_batches(table, self.columns, "looking at")
-        found = [self.estimator.p_values(_named(batch.values, self.names)) for batch in batches if len(batch)]
+        batches = (batch.values for batch in read_batches(table, self.columns, "looking at") if len(batch))
+        found = [self.estimator.p_values(_named(values, _names(self.estimator))) for values in batches]
         p_values = np.concatenate([np.empty(0), *found])
         declared = p_values[adjusted_p_values(p_values) <= fdr]
         return replace(self, fdr=fdr, largest=float(declared.max(initial=0.0)))
@@ -106,25 +100,21 @@ def find_reference(table: FileTable, options: Options) -> Reference:
             estimator.set_params(n_jobs=options.n_jobs)
         if options.false_alarm_rate is not None and isinstance(estimator, TCS):
             raise ParameterError("The threshold of this model (TCS) was set by fit. Leave --false-alarm-rate out.")
-        found = _in_table(Reference(estimator, "model", (), options.false_alarm_rate), table, options)
+        columns = _find_columns(estimator, table, options)
         kept_out = matching(table.names, *(options.passthrough or ()))
         asked = {*matching(table.names, *(options.columns or "*"))} - {*kept_out}
-        if not asked.issuperset(found.columns) or (options.columns and len(asked) > len(found.columns)):
-            problem = f"The model looks at columns of its own: {listed([table.names[one] for one in found.columns])}"
+        if not asked.issuperset(columns) or (options.columns and len(asked) > len(columns)):
+            problem = f"The model looks at columns of its own: {listed([table.names[column] for column in columns])}"
             remedy = "Leave --columns and --passthrough out, or fit a model to other columns."
             raise ParameterError(f"{problem}. {remedy}")
-        return found
+        return Reference(estimator, "model", columns, options.false_alarm_rate)
     if not options.clean:
         return learn(table, options, ITSELF)[0]
     clean = open_files(options.clean, options)
     # Columns that are passed through need not be among the clean rows if the suspect rows have them.
-    there = [
-        pattern
-        for pattern in options.passthrough or ()
-        if matching(clean.names, pattern) or not matching(table.names, pattern)
-    ]
+    there = [one for one in options.passthrough or () if matching(clean.names, one) or not matching(table.names, one)]
     learnt, _ = learn(clean, Options(**vars(options) | {"passthrough": there}))
-    return _in_table(learnt, table, options)
+    return replace(learnt, columns=_find_columns(learnt.estimator, table, options))
 
 
 def learn(table: FileTable, options: Options, kind: str = "clean rows") -> tuple[Reference, int]:
@@ -139,7 +129,7 @@ def learn(table: FileTable, options: Options, kind: str = "clean rows") -> tuple
         check_count("--reference-rows", options.reference_rows, least=5)
     if kind == ITSELF:
         say("no model and no clean rows given: the table is its own reference", quiet=options.quiet)
-    columns = _chosen(table, options)
+    columns = _choose(table, options)
     most = options.reference_rows or (MOST_REFERENCE_ROWS if kind == ITSELF else MOST_FITTED_ROWS)
     sample, n_rows = RowSample(most), 0
     for batch in read_batches(table, columns, "reading"):
@@ -166,22 +156,27 @@ def learn(table: FileTable, options: Options, kind: str = "clean rows") -> tuple
     return Reference(mender, kind, columns, own=own), len(values)
 
 
-def _chosen(table: FileTable, options: Options) -> tuple[int, ...]:
+def _choose(table: FileTable, options: Options) -> tuple[int, ...]:
     columns, passed = choose_columns(table, options.columns or (), options.passthrough or ())
     if passed:
         say(f"{table.label}: passed through: {reasons(passed)}", quiet=options.quiet)
     return columns
 
 
-def _in_table(reference: Reference, table: FileTable, options: Options) -> Reference:
-    """Look for the estimator's columns in a table."""
-    if reference.names is not None and table.named:
-        return replace(reference, columns=table.positions(reference.names))
-    columns, n_features = _chosen(table, options), reference.estimator.n_features_in_
+def _find_columns(estimator: Estimator, table: FileTable, options: Options) -> tuple[int, ...]:
+    """Return where the columns of a fitted estimator are in a table."""
+    names = _names(estimator)
+    if names is not None and table.named:
+        return table.positions(names)
+    columns, n_features = _choose(table, options), estimator.n_features_in_
     if len(columns) != n_features:
         problem = f"{counted(len(columns), 'column')} to look at, and the model has {n_features}"
         raise ColumnsError(f"{table.label}: {problem}. Choose them with --columns.")
-    return replace(reference, columns=columns)
+    return columns
+
+
+def _names(estimator: Estimator) -> tuple[str, ...] | None:
+    return tuple(getattr(estimator, "feature_names_in_", ())) or None
 
 
 def _named(values: NDArray[np.float64], names: tuple[str, ...] | None) -> Any:

@@ -21,9 +21,9 @@ from treemend.cli.errors import NotCoveredError, printable
 from treemend.cli.options import Options
 from treemend.cli.reference import ITSELF, Reference, find_reference, learn, open_files, read_batches
 from treemend.exceptions import OutputError, ParameterError
-from treemend.files.arrow import Batch
-from treemend.files.formats import STANDARD_STREAM, format_of
-from treemend.files.table import FileTable, open_writer
+from treemend.files.arrow import Batch, NpyWriter
+from treemend.files.formats import STANDARD_STREAM
+from treemend.files.table import FileTable, Writer, open_writer
 from treemend.mender import Mender
 from treemend.mender.drift import DriftTest
 from treemend.params import check_share
@@ -38,8 +38,10 @@ MOST_DECLARED = 0.7
 FEWEST_ROWS_TO_STOP = 20
 # The probability that `check` fails a clean file.
 CHECK_LEVEL = 0.01
-_TABLES = ("output", "mask", "findings")
-_TEXTS = ("place", "first_column", "last_column", "kind")
+_OUTPUTS = ("output", "mask", "findings", "report", "json")
+# The types of columns of findings that are not floats: a batch without any finding has those of the others.
+_TYPES = {"row": pa.int64(), "n_cells": pa.int64()}
+_TYPES |= dict.fromkeys(("place", "first_column", "last_column", "kind"), pa.string())
 # The report's summary, and one sentence for each sign of drift.
 Outcome = tuple[dict[str, Any], tuple[str, ...]]
 
@@ -57,9 +59,6 @@ def fit(options: Options) -> None:
 def mend(options: Options) -> Outcome:
     """Judge all rows, write what is to be written, and return what was found."""
     check_options(options)
-    for target in (options.output, options.mask, options.findings):
-        if target is not None:
-            format_of(target)
     return mend_table(open_files(options.paths, options), None, options)
 
 
@@ -86,16 +85,25 @@ def mend_table(table: FileTable, reference: Reference | None, options: Options, 
     """Send all batches of a table through the reference, which is found first if there is none, and into files."""
     begun = time.monotonic()
     inputs = [*table.paths, *(options.clean or ()), *filter(None, [options.model])]
-    outputs = [(name, getattr(options, name)) for name in (*_TABLES, "report", "json")]
-    targets = {name: path for name, path in outputs if path is not None}
-    labels = _words("--label", options.label, table)
-    units = table.units | _words("--unit", options.unit, table)
+    targets = {name: path for name in _OUTPUTS if (path := getattr(options, name)) is not None}
+    words = [_words("--label", options.label, table), table.units | _words("--unit", options.unit, table)]
+    where = f"{options.findings} has" if options.findings else "The option --findings writes"
     with _opened_outputs(targets, inputs, force=options.force or overwrite) as files:
+        how: dict[str, Any] = {"output": {"like": table}, "mask": {"named": table.named}, "findings": {}}
+        writers = {
+            name: open_writer(targets[name], file, delimiter=options.delimiter, **how[name])
+            for name, file in files.items()
+            if name in how
+        }
         reference = reference or find_reference(table, options)
         if options.fdr is not None and reference.own is None:
             reference = reference.at_fdr(options.fdr, table)
-        builder = _summary_builder(reference, options, labels, units)
-        summary, drift = _walk(table, reference, files, builder, options)
+        places = list(enumerate(reference.columns))
+        labels, units = ({place: given[column] for place, column in places if column in given} for given in words)
+        rest = f"{where} the findings of every row."
+        builder = SummaryBuilder(repaired=options.output is not None, labels=labels, units=units, rest=rest)
+        drift = _walk(table, reference, writers, builder, options)
+        summary = builder.summary()
         _stop_if_not_covered(table.label, summary, drift, options)
         if "report" in files:
             page = as_html(summary, f"treemend report: {printable(table.label)}")
@@ -122,25 +130,23 @@ def _opened_outputs(targets: dict[str, str], inputs: Sequence[str], *, force: bo
     taken = {os.path.realpath(path): "an input" for path in inputs if path != STANDARD_STREAM}
     if list(targets.values()).count(STANDARD_STREAM) > 1:
         raise OutputError("Standard output can take only one of the outputs. Give a file for the others.")
+    # Standard output is entered first, and so is the last to get its bytes.
+    in_order = sorted(targets.items(), key=lambda target: target[1] != STANDARD_STREAM)
     with ExitStack() as stack:
-        files: dict[str, BinaryIO] = {}
-        # Standard output is entered first, and so is the last to get its bytes.
-        for name, path in sorted(targets.items(), key=lambda target: target[1] != STANDARD_STREAM):
-            if path == STANDARD_STREAM:
-                files[name] = stack.enter_context(_standard_output())
-            else:
-                _check_output(path, taken, force=force)
-                files[name] = stack.enter_context(atomic_file(path, replace=force))
-        yield files
+        yield {name: stack.enter_context(_opened_output(path, taken, force=force)) for name, path in in_order}
 
 
 @contextmanager
-def _standard_output() -> Iterator[BinaryIO]:
-    """Collect what goes to standard output if the block ends well."""
-    with tempfile.TemporaryFile() as file:
+def _opened_output(path: str, taken: dict[str, str], *, force: bool) -> Iterator[BinaryIO]:
+    if path == STANDARD_STREAM:
+        with tempfile.TemporaryFile() as file:
+            yield file
+            file.seek(0)
+            shutil.copyfileobj(file, sys.stdout.buffer)
+        return
+    _check_output(path, taken, force=force)
+    with atomic_file(path, replace=force) as file:
         yield file
-        file.seek(0)
-        shutil.copyfileobj(file, sys.stdout.buffer)
 
 
 def _check_output(path: str, taken: dict[str, str], *, force: bool) -> None:
@@ -162,42 +168,20 @@ def _words(option: str, texts: list[str] | None, table: FileTable) -> dict[int, 
     return by_column(option, {pattern: word for pattern, _, word in pairs}, table.names)
 
 
-def _summary_builder(
-    reference: Reference, options: Options, labels: dict[int, str], units: dict[int, str]
-) -> SummaryBuilder:
-    """Return what collects the findings; words are by the position of columns in the table."""
-    places = list(enumerate(reference.columns))
-    words = [{place: given[column] for place, column in places if column in given} for given in (labels, units)]
-    where = f"{options.findings} has" if options.findings else "The option --findings writes"
-    rest = f"{where} the findings of every row."
-    return SummaryBuilder(repaired=options.output is not None, labels=words[0], units=words[1], rest=rest)
-
-
 def _walk(
-    table: FileTable, reference: Reference, files: dict[str, BinaryIO], builder: SummaryBuilder, options: Options
-) -> Outcome:
-    """Judge and write every batch, in memory that does not grow with the table."""
+    table: FileTable, reference: Reference, writers: dict[str, Writer], builder: SummaryBuilder, options: Options
+) -> tuple[str, ...]:
+    """Judge and write every batch, in memory that does not grow with the table; return the signs of drift."""
     columns = reference.columns
     # Chosen columns of an array keep their numbers.
     chosen = table.named or len(columns) < len(table.names)
     names = tuple(f"{'' if table.named else 'column '}{table.names[column]}" for column in columns) if chosen else None
     others = tuple(sorted({*range(len(table.names))} - {*columns})) if table.named else ()
-    writers = {
-        name: open_writer(
-            getattr(options, name),
-            files[name],
-            like=table if name == "output" else None,
-            named=table.named or name == "findings",
-            delimiter=options.delimiter,
-        )
-        for name in _TABLES
-        if name in files
-    }
     drift = None
     if isinstance(reference.estimator, Mender) and reference.kind != ITSELF:
         drift = DriftTest(reference.estimator._model.drift)
     n_rows, touched = 0, np.zeros(len(columns), dtype=bool)
-    for batch in read_batches(table, columns, "mending" if "output" in files else "checking"):
+    for batch in read_batches(table, columns, "mending" if "output" in writers else "checking"):
         found = reference.findings(batch.values, n_rows)
         put_in = found.mask | found.only_missing
         found = replace(found, names=names, row_ids=batch.places, after=batch.rounded(found.after, put_in))
@@ -207,7 +191,7 @@ def _walk(
             writers["output"].write(batch, found.after, put_in)
         if "mask" in writers:
             # An array cannot hold the columns that were passed through.
-            passed = () if format_of(options.mask).family in ("npy", "npz") else others
+            passed = () if isinstance(writers["mask"], NpyWriter) else others
             mask = dict(zip(found.column_names, np.ascontiguousarray(found.mask.T), strict=True))
             writers["mask"].write_table(_with_others(batch, np.arange(len(batch)), passed, mask))
         if "findings" in writers:
@@ -217,13 +201,13 @@ def _walk(
         n_rows += len(batch)
     for writer in writers.values():
         writer.close()
-    rounded = [table.columns[column] for column, is_touched in zip(columns, touched, strict=True) if is_touched]
-    integers = [column.name for column in rounded if column.decimals == 0]
-    if integers:
-        say(f"note: {table.label}: rounded in columns of integers: {listed(integers)}", quiet=options.quiet)
+    looked_at = [table.columns[column] for column in columns]
+    rounded = [one.name for one, is_touched in zip(looked_at, touched, strict=True) if is_touched and one.decimals == 0]
+    if rounded:
+        say(f"note: {table.label}: rounded in columns of integers: {listed(rounded)}", quiet=options.quiet)
     notes = () if drift is None else drift.notes(names)
     builder.add(replace(found.take(np.arange(0)), notes=notes))
-    return builder.summary(), notes
+    return notes
 
 
 def _stop_if_not_covered(label: str, summary: dict[str, Any], drift: tuple[str, ...], options: Options) -> None:
@@ -245,18 +229,14 @@ def _findings_table(batch: Batch, found: Findings, others: tuple[int, ...], firs
     lines = findings_table(found, first_row=first)
     rows = np.array(lines["row"], dtype=np.int64) - first
     lines["place"] = lines.pop("id")
-    # A batch without any line has the types of the others.
-    types = {"row": pa.int64(), "n_cells": pa.int64()} | dict.fromkeys(_TEXTS, pa.string())
-    columns = {name: pa.array(values, types.get(name, pa.float64())) for name, values in lines.items()}
+    columns = {name: pa.array(values, _TYPES.get(name, pa.float64())) for name, values in lines.items()}
     return _with_others(batch, rows, others, columns)
 
 
 def _with_others(batch: Batch, rows: Any, others: tuple[int, ...], columns: dict[str, Any]) -> Any:
-    if not others:
-        return pa.table(columns)
-    kept = [column for column in others if batch.table.column_names[column] not in columns]
-    passed = batch.table.select(kept).take(pa.array(rows, pa.int64()))
-    return pa.table({**dict(zip(passed.column_names, passed.columns, strict=True)), **columns})
+    """Return a table of columns, after other columns of the batch at some rows."""
+    passed = batch.table.select(others).take(pa.array(rows, pa.int64()))
+    return pa.table({name: passed[name] for name in passed.column_names if name not in columns} | columns)
 
 
 def check(options: Options) -> tuple[bool, list[str]]:

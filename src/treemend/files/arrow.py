@@ -8,9 +8,8 @@ held in memory. Pickled objects are never read.
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import chain, islice
-from typing import Any, BinaryIO, ClassVar
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 from zipfile import BadZipFile
 
 import numpy as np
@@ -21,9 +20,11 @@ from numpy.typing import NDArray
 from pyarrow import ipc, parquet
 
 from treemend.exceptions import InputError
-from treemend.files.lines import Lines
 from treemend.files.recognition import is_numeric, sample_length
 from treemend.tables import LARGEST_EXACT, check_exact_integers, listed, shortened
+
+if TYPE_CHECKING:
+    from treemend.files.csv import Lines
 
 CELLS_IN_BATCH = 1_000_000
 _READ_AHEAD = 2**17
@@ -37,17 +38,12 @@ class Batch:
     columns: tuple[int, ...]  # the positions of the chosen columns
     places: list[str]  # file and line, or file and row, of each row
     done: float  # the share of the table that has been read
-    lines: Lines | None = None  # all columns of a text file
-    native: Any = None  # all columns of another file, as a pyarrow.Table
+    table: Any  # all columns as a pyarrow.Table; those of text files are texts
+    lines: "Lines | None" = None  # where the rows are from a text file
     decimals: tuple[int | None, ...] = ()  # of all columns of the table; None where they are not known
 
     def __len__(self) -> int:
         return len(self.values)
-
-    @cached_property
-    def table(self) -> Any:
-        """All columns as a pyarrow.Table; those of text files are texts."""
-        return self.native if self.lines is None else self.lines.table()
 
     def rounded(self, filled: NDArray[np.float64], mask: NDArray[np.bool_]) -> NDArray[np.float64]:
         """Return ``filled``, with as many decimals as its columns where ``mask`` says that it is put in."""
@@ -94,8 +90,9 @@ class ArrowFile:
             self._n_groups = reader.num_row_groups if family == "parquet" else reader.num_record_batches
         self.names = tuple(str(name) for name in self._schema.names)
 
+    @property
     def sample(self) -> Any:
-        """Return the first rows, and some from the middle and the end."""
+        """The first rows, and some from the middle and the end."""
         length = sample_length(len(self.names))
         groups = dict.fromkeys((0, self._n_groups // 2, self._n_groups - 1)) if self._n_groups else ()
         pieces = [table for group in groups for _, table in islice(self._tables(length, [group]), 1)]
@@ -114,7 +111,7 @@ class ArrowFile:
                     check_exact_integers(given.drop_null().to_numpy(), what, "Keep it out with --passthrough")
                 values[:, position] = given.to_numpy()
             places = [f"{self.label}, row {first + row}" for row in range(len(table))]
-            yield Batch(values, columns, places, done, native=table)
+            yield Batch(values, columns, places, done, table)
             first += len(table)
 
     @contextmanager
@@ -169,8 +166,9 @@ class NpyFile(ArrowFile):
         self.names = tuple(map(str, range(rows.shape[1])))
         self._schema = self._table(rows[:0]).schema
 
+    @property
     def sample(self) -> Any:
-        """Return the first rows and the last ones."""
+        """The first rows and the last ones."""
         length = sample_length(len(self.names))
         return self._table(np.concatenate([self._rows[:length], self._rows[length:][-length:]]))
 
@@ -231,12 +229,11 @@ class NpyWriter:
     def write(self, batch: Batch, filled: NDArray[np.float64], mask: NDArray[np.bool_]) -> None:
         """Write the rows as floats; columns of a text file that hold only numbers are numbers."""
         table = batch.replaced(filled, mask)
-        if batch.lines is not None:
-            texts = batch.lines.table(as_text=True)
-            for column in set(range(texts.num_columns)) - set(batch.columns):
-                numbers, wrong = batch.lines.file.numbers.numbers(texts.column(column).combine_chunks())
+        for position, field in enumerate(table.schema):
+            if batch.lines is not None and pa.types.is_string(field.type):
+                numbers, wrong = batch.lines.file.numbers.numbers(table.column(position).combine_chunks())
                 if not wrong.any():
-                    table = table.set_column(column, texts.column_names[column], pa.array(numbers))
+                    table = table.set_column(position, field.name, pa.array(numbers))
         self.write_table(table, floats=True)
 
     def write_table(self, table: Any, *, floats: bool = False) -> None:

@@ -3,26 +3,28 @@
 In lines where something was replaced, all cells but the replaced ones are the same bytes. Numbers are written with as
 many decimals as their column has, or, where that is not known, with the fewest digits that give the same bits again.
 Delimiter and number format are recognised from the first lines.
+
+Records (rows with their line ends; a quoted cell may go over several lines) are found here and not by a CSV library,
+since those forget quotes, line ends and blank lines. Their cells are cut by pyarrow; what it refuses, or cuts in
+another way, is cut in Python. Nothing is evaluated: a text such as ``=1+1`` is a text.
 """
 
-import os
 import re
-import zlib
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
-from itertools import pairwise
-from lzma import LZMAError
+from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import chain, pairwise
 from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.csv
 from numpy.typing import NDArray
 
 from treemend.exceptions import InputError
 from treemend.files.arrow import Batch
 from treemend.files.formats import COMPRESSIONS, Format, NumberFormat, ReadOptions, common_unit, number_format
-from treemend.files.lines import Lines, delimited, line_ends, record_starts, texts_of
 from treemend.files.recognition import sample_length
 from treemend.tables import listed, shortened
 
@@ -33,19 +35,83 @@ _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _RECORDS_TRIED = 50
 _CELLS_TRIED = 10_000
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_NEWLINE, _RETURN = b"\n\r"
+# Only a quote with which a cell begins goes over delimiters and line ends.
+_CELL = rb'(?:"(?:[^"]++|"")*+"|(?!"))[^%b\r\n]*+'
+
+
+@dataclass(frozen=True, eq=False)
+class Lines:
+    """Records of a text file as they stand, with lines without cells before, between and behind them."""
+
+    data: bytes
+    starts: NDArray[np.int64]  # where records begin in the data
+    first_line: int  # the number of the line with which the data begin
+    file: "CsvFile"
+
+    @cached_property
+    def ends(self) -> NDArray[np.int64]:
+        """Where the lines of ``data`` end."""
+        return line_ends(self.data)
+
+    @cached_property
+    def places(self) -> list[str]:
+        """In which file and line each record begins."""
+        lines = self.first_line + np.searchsorted(self.ends, self.starts)
+        return [f"{self.file.label}, line {line}" for line in lines.tolist()]
+
+    def span(self, row: int) -> tuple[int, int]:
+        """Return where a record begins and where the next one does."""
+        end = self.starts[row + 1] if row + 1 < len(self.starts) else len(self.data)
+        return int(self.starts[row]), int(end)
+
+    def cut(self, row: int) -> tuple[list[bytes], bytes]:
+        """Return the cells of a record with their quotes, and what follows: its line end and lines without cells."""
+        cells, behind = cut(self.data[slice(*self.span(row))], self.file.delimiter)
+        if len(cells) != len(self.file.names):
+            problem = f"{self.places[row]}: {len(cells)} cells, where {len(self.file.names)} were expected"
+            first = "Delete lines above the column names" if len(self.file.names) == 1 else "Correct the line"
+            raise InputError(f"{problem}. {first}, or give --delimiter if cells are cut elsewhere.")
+        return cells, behind
+
+    @cached_property
+    def table(self) -> Any:
+        """All columns as texts without quotes; a column with bytes that are not UTF-8 is one of bytes."""
+        names = list(self.file.names)
+        columns = self._parsed(len(names))
+        if columns is None:
+            rows = [[unquoted(cell) for cell in self.cut(row)[0]] for row in range(len(self.starts))]
+            columns = [pa.array([row[position] for row in rows], pa.binary()) for position in range(len(names))]
+        return pa.Table.from_arrays([_as_text(column) for column in columns], names)
+
+    def _parsed(self, n_columns: int) -> list[Any] | None:
+        """Return the columns as pyarrow cuts the records; None if it refuses them, or finds more or fewer.
+
+        It takes lines that hold only delimiters for rows.
+        """
+        numbers = [str(column) for column in range(n_columns)]
+        reading = pa.csv.ReadOptions(column_names=numbers, use_threads=False, block_size=len(self.data) + 1)
+        parsing = pa.csv.ParseOptions(delimiter=self.file.delimiter, newlines_in_values=b'"' in self.data)
+        parsing.ignore_empty_lines = n_columns > 1
+        converting = pa.csv.ConvertOptions(column_types=dict.fromkeys(numbers, pa.binary()))
+        try:
+            table = pa.csv.read_csv(pa.BufferReader(self.data), reading, parsing, converting)
+        except pa.ArrowInvalid:
+            return None
+        return [column.combine_chunks() for column in table.columns] if len(table) == len(self.starts) else None
 
 
 class CsvFile:
     """A text file.
 
     Columns are called by their numbers where they are not ``named``; ``notes`` say what was recognised; ``numbers`` is
-    how numbers are written, ``units`` what stands before and behind those of some columns; ``preamble`` is what comes
-    before the first row: a byte-order mark, the header; ``usual_delimiter`` is that of the ending.
+    how numbers are written, ``units`` what stands before and behind those of some columns; ``sample`` are the first
+    rows, ``preamble`` is what comes before: a byte-order mark, the header; ``usual_delimiter`` is that of the ending.
     """
 
     def __init__(self, label: str, opened: Callable[[], BinaryIO], kind: Format, options: ReadOptions) -> None:
         self.label, self.usual_delimiter, self.named = label, kind.delimiter, not options.no_header
-        self._blocks = partial(_read_blocks, label, opened, kind.compression)
+        self._blocks = partial(kind.read_blocks, label, opened)
         head, ended, blocks = b"", False, self._blocks(_HEAD_BYTES)
         while not ended and head.count(b"\n") + head.count(b"\r") <= 3:
             block, ended, _ = next(blocks)
@@ -67,39 +133,37 @@ class CsvFile:
         self.names = tuple(name if name.strip() else f"Unnamed: {position}" for position, name in enumerate(names))
         self.preamble = head[: begin + int(starts[0]) + (len(first) if self.named else 0)]
         self._first_line = 1 + len(line_ends(self.preamble))
-        texts = self._split(head[len(self.preamble) :], self._first_line, ended=ended)[0].table(as_text=True)
-        found = [common_unit(column.to_pylist()) for column in self._first_rows(texts).columns]
-        self.units = {position: unit for position, unit in enumerate(found) if unit is not None}
-        self._head = self._without_units(texts)
-        self.numbers = self._number_format(options)
+        rows = self.split(head[len(self.preamble) :], self._first_line, ended=ended)[0].table
+        places, length = range(len(self.names)), sample_length(len(self.names))
+        self.units: dict[int, tuple[str, str]] = {}
+        units = [common_unit(self._texts(rows, position)[:length].to_pylist()) for position in places]
+        self.units = {position: unit for position, unit in enumerate(units) if unit is not None}
+        texts = [self._texts(rows, position) for position in places]
+        self.sample = pa.table([column[:length] for column in texts], list(self.names))
+        self.numbers = self._number_format(texts, options)
         self.notes = self._recognised()
 
-    def sample(self) -> Any:
-        """Return the first rows."""
-        return self._first_rows(self._head)
-
-    def _first_rows(self, texts: Any) -> Any:
-        return texts.slice(0, sample_length(len(self.names)))
-
-    def _without_units(self, texts: Any) -> Any:
-        for position, unit in self.units.items():
-            before, behind = (re.escape(text.strip()) for text in unit)
-            column = pc.utf8_trim_whitespace(texts.column(position))
-            column = pc.replace_substring_regex(column, f"^{before}|{behind}$", "")
-            texts = texts.set_column(position, texts.field(position), column)
-        return texts
+    def _texts(self, table: Any, position: int) -> Any:
+        """Return the cells of a column without their unit; bytes that are not UTF-8 are replaced."""
+        column = table.column(position).combine_chunks()
+        if pa.types.is_binary(column.type):
+            column = pa.array([cell.decode("utf-8", "replace") for cell in column.to_pylist()])
+        if position in self.units:
+            before, behind = (re.escape(text.strip()) for text in self.units[position])
+            column = pc.replace_substring_regex(pc.utf8_trim_whitespace(column), f"^{before}|{behind}$", "")
+        return column
 
     def batches(self, columns: tuple[int, ...]) -> Iterator[Batch]:
         """Read the rows from the first to the last."""
         rest, first_line, any_rows = b"", self._first_line, False
         for block, ended, done in self._blocks(BLOCK_BYTES, len(self.preamble)):
-            lines, rest = self._split(rest + block, first_line, ended=ended)
-            if len(lines) or (ended and not any_rows):
+            lines, rest = self.split(rest + block, first_line, ended=ended)
+            if len(lines.starts) or (ended and not any_rows):
                 any_rows = True
                 first_line += len(lines.ends)
-                yield Batch(self._values(lines, columns), columns, lines.places, done, lines=lines)
+                yield Batch(self._values(lines, columns), columns, lines.places, done, lines.table, lines)
 
-    def _split(self, data: bytes, first_line: int, *, ended: bool) -> tuple[Lines, bytes]:
+    def split(self, data: bytes, first_line: int, *, ended: bool) -> tuple[Lines, bytes]:
         """Cut complete records off, all but the last: blank lines that belong to it may follow."""
         starts, end = record_starts(data, self.delimiter, last=ended, blank_is_record=len(self.names) == 1)
         rest = data[end:]
@@ -111,21 +175,25 @@ class CsvFile:
             starts = starts[:-1]
         return Lines(data[:end], starts, first_line, self), data[end:]
 
+    def written(self, value: float, column: int, decimals: int | None) -> str:
+        """Return a number as it is written in a column: with so many decimals, and with the column's unit."""
+        text = repr(float(value)) if decimals is None else f"{value:.{decimals}f}"
+        return text.replace(".", self.numbers.decimal).join(self.units.get(column, ("", "")))
+
     def _values(self, lines: Lines, columns: tuple[int, ...]) -> NDArray[np.float64]:
-        texts = self._without_units(lines.table(as_text=True)).select(list(columns))
-        values = np.empty((len(lines), len(columns)))
-        wrong: list[tuple[int, int]] = []
-        for position, column in enumerate(texts.columns):
-            values[:, position], strange = self.numbers.numbers(column.combine_chunks())
-            wrong += [(row, position) for row in np.flatnonzero(strange)[:1].tolist()]
+        values = np.empty((len(lines.starts), len(columns)))
+        wrong: list[tuple[int, int, str]] = []
+        for position, column in enumerate(columns):
+            texts = self._texts(lines.table, column)
+            values[:, position], strange = self.numbers.numbers(texts)
+            wrong += [(row, position, texts[row].as_py().strip()) for row in np.flatnonzero(strange)[:1].tolist()]
         if not wrong:
             return values
-        row, position = min(wrong)
-        others = [texts.column_names[other] for _, other in wrong if other != position]
+        row, first, text = min(wrong)
+        others = [self.names[columns[position]] for _, position, _ in wrong if position != first]
         also = f"; nor are cells of {listed(others)}" if others else ""
-        text = texts.column(position)[row].as_py().strip()
         raise InputError(
-            f"{lines.places[row]}, column {texts.column_names[position]!r}: {text[:40]!r} is not a number{also}. "
+            f"{lines.places[row]}, column {self.names[columns[first]]!r}: {text[:40]!r} is not a number{also}. "
             f"Correct it, give {self._option_for(text)}, or keep the column out with --passthrough."
         )
 
@@ -135,10 +203,9 @@ class CsvFile:
             return f"--missing {text[:40]!r} if it stands for a missing value"
         return f"--decimal '{written.decimal}' --thousands '{written.thousands}' if its numbers are written so"
 
-    def _number_format(self, options: ReadOptions) -> NumberFormat:
-        cells = self._head.slice(0, max(5, _CELLS_TRIED // len(self.names)))
-        rows = zip(*(column.to_pylist() for column in cells.columns), strict=True)
-        found = number_format((text for row in rows for text in row), self.delimiter)
+    def _number_format(self, texts: list[Any], options: ReadOptions) -> NumberFormat:
+        cells = [column[: max(5, _CELLS_TRIED // len(texts))].to_pylist() for column in texts]
+        found = number_format(chain.from_iterable(zip(*cells, strict=True)), self.delimiter)
         decimal, thousands = options.decimal or found.decimal, options.thousands
         if thousands is None:
             thousands = found.thousands if found.decimal == decimal else ""
@@ -161,92 +228,119 @@ class CsvFile:
         return tuple(f"{self.label}: {note}" for note in (told, doubt) if note)
 
 
-def _read_blocks(
-    label: str, opened: Callable[[], BinaryIO], compression: str, length: int, skip: int = 0
-) -> Iterator[tuple[bytes, bool, float]]:
-    """Read blocks of bytes; tell whether one is the last, and the share of the file that has been read."""
-    try:
-        with opened() as file, COMPRESSIONS[compression][0](file) as content:
-            size, ended = max(1, os.fstat(file.fileno()).st_size), False
-            content.read(skip)
-            while not ended:
-                block = content.read(length)
-                ended = len(block) < length
-                yield block, ended, 1.0 if ended else min(1.0, file.tell() / size)
-    except (OSError, EOFError, LZMAError, zlib.error, pa.ArrowException) as error:
-        raise InputError(f"{label} cannot be read or is damaged: {error}. Get a fresh copy of the file.") from None
-
-
 def _find_delimiter(text: bytes, ended: bool, usual: str) -> str:
     """Return what cuts the first lines into equally many cells, most of them numbers; the usual one if in doubt."""
-    best, delimiter = -1.0, usual or ","
-    for candidate in dict.fromkeys([delimiter, *_DELIMITERS]):
-        starts, end = record_starts(text, candidate, last=ended, blank_is_record=False)
+
+    def share_of_numbers(delimiter: str) -> float:
+        starts, end = record_starts(text, delimiter, last=ended, blank_is_record=False)
         bounds = [*starts.tolist(), end][: _RECORDS_TRIED + 1]
-        records = [texts_of(text[begin:stop], candidate) for begin, stop in pairwise(bounds)]
+        records = [texts_of(text[begin:stop], delimiter) for begin, stop in pairwise(bounds)]
         fitting = [cells for cells in records if len(cells) == len(records[0])]
         if not fitting or len(fitting[0]) < 2 or len(fitting) < 0.9 * len(records):
-            continue
+            return -1.0
         texts = [cell for cells in fitting[1:] or fitting for cell in cells]
-        numbers = number_format(texts, candidate)
-        share = sum(numbers.is_number(text) or text.strip().lower() in numbers.missing for text in texts) / len(texts)
-        if share > best:
-            best, delimiter = share, candidate
-    return delimiter
+        _, wrong = number_format(texts, delimiter).numbers(pa.array(texts))
+        return 1.0 - float(wrong.mean())
+
+    return max(dict.fromkeys([usual or ",", *_DELIMITERS]), key=share_of_numbers)
+
+
+def line_ends(data: bytes) -> NDArray[np.int64]:
+    """Return the positions of the last bytes of lines, which end with LF, CR LF or CR."""
+    content, following = np.frombuffer(data, np.uint8), np.frombuffer(data[1:] + b"\0", np.uint8)
+    return np.flatnonzero((content == _NEWLINE) | ((content == _RETURN) & (following != _NEWLINE)))
+
+
+def record_starts(data: bytes, delimiter: str, *, last: bool, blank_is_record: bool) -> tuple[NDArray[np.int64], int]:
+    """Return where complete records begin in data that begin with one, and where the last of them ends.
+
+    With ``last``, nothing follows, so that the last record is complete. A line without anything but delimiters is a
+    record only if ``blank_is_record``: where there is a single column.
+    """
+    ends = line_ends(data)
+    if last and data and data[-1] not in b"\r\n":
+        ends = np.append(ends, len(data) - 1)
+    if not last and data.endswith(b"\r"):
+        # Its LF may be the next byte.
+        ends = ends[:-1]
+    if b'"' in data:
+        ends = _outside_quotes(data, ends, delimiter)
+    if not len(ends):
+        return np.empty(0, dtype=np.int64), 0
+    starts = np.concatenate(([0], ends[:-1] + 1))
+    if not blank_is_record:
+        blank = f"{delimiter}\r\n".encode()
+        is_record = ~np.isin(np.frombuffer(data, np.uint8)[starts], list(blank))
+        for row in np.flatnonzero(~is_record).tolist():
+            is_record[row] = bool(data[starts[row] : ends[row] + 1].strip(blank))
+        starts = starts[is_record]
+    return starts, int(ends[-1]) + 1
+
+
+def _outside_quotes(data: bytes, ends: NDArray[np.int64], delimiter: str) -> NDArray[np.int64]:
+    """Return the line ends that end a record, and not a line of a quoted cell."""
+    between = re.escape(delimiter.encode())
+    cell = _CELL % between
+    # What cannot be a record, since a quote is open, goes on behind the data.
+    record = rb"(?!\Z)(?:%b(?:%b%b)*+(\r\n?|\n|\Z)|(?s:.+))" % (cell, between, cell)
+    stops = [found.end() - 1 for found in re.finditer(record, data) if found[1] is not None]
+    return ends[np.isin(ends, stops)]
+
+
+def cut(record: bytes, delimiter: str) -> tuple[list[bytes], bytes]:
+    """Cut a record into its cells with their quotes, none if one is open, and what follows: line ends, blank lines."""
+    between = re.escape(delimiter.encode())
+    line = re.sub(rb"[\r\n][\r\n%b]*\Z" % between, b"", record)
+    cells = re.findall(rb"(?:\A|%b)(%b)" % (between, _CELL % between), line)
+    return cells if sum(map(len, cells)) + len(cells) - 1 == len(line) else [], record[len(line) :]
+
+
+def unquoted(cell: bytes) -> bytes:
+    """Return a cell without its quotes."""
+    if len(cell) >= 2 and cell[:1] == cell[-1:] == b'"':
+        return cell[1:-1].replace(b'""', b'"')
+    return cell
+
+
+def texts_of(record: bytes, delimiter: str) -> list[str]:
+    """Cut a record into texts without quotes; into none if a quote is still open."""
+    return [unquoted(cell).decode("utf-8", "replace") for cell in cut(record, delimiter)[0]]
+
+
+def _as_text(column: Any) -> Any:
+    try:
+        return column.cast(pa.string())
+    except pa.ArrowInvalid:
+        return column
 
 
 class CsvWriter:
     """A text file being written; names of columns come first, or the bytes that are given as a header."""
 
-    def __init__(self, file: BinaryIO, compression: str, delimiter: str, header: bool | bytes) -> None:
-        self._file, self._compress = file, COMPRESSIONS[compression][1]
+    def __init__(self, file: BinaryIO, kind: Format, delimiter: str, header: bool | bytes) -> None:
+        self._file, self._compress = file, COMPRESSIONS[kind.compression][1]
         self._delimiter, self._header = delimiter, header
         self._line_is_open = False
 
     def write(self, batch: Batch, filled: NDArray[np.float64], mask: NDArray[np.bool_]) -> None:
         """Write lines as they stood, but for the replaced cells."""
-        if batch.lines is not None and batch.lines.file.delimiter == self._delimiter:
-            self._put(batch.lines.file.names, self._repaired_lines(batch, batch.lines, filled, mask))
+        if batch.lines is None:
+            self.write_table(batch.replaced(filled, mask))
             return
-        columns = self._cells(batch.table)
-        for position, column in enumerate(batch.columns):
-            cells = mask[:, position]
-            texts = pa.array([self._number(batch, position, value) for value in filled[cells, position]], pa.binary())
-            columns[column] = pc.replace_with_mask(columns[column], pa.array(cells), texts)
-        self._put(batch.table.column_names, self._joined(columns))
+        file, data = batch.lines.file, _repaired_lines(batch, batch.lines, filled, mask)
+        if file.delimiter == self._delimiter:
+            self._put(file.names, data)
+        else:
+            self.write_table(file.split(data, 1, ended=True)[0].table)
 
     def write_table(self, table: Any) -> None:
         """Write a pyarrow.Table; booleans as 0 and 1."""
-        self._put(table.column_names, self._joined(self._cells(table)))
+        columns = [delimited(column.combine_chunks(), self._delimiter) for column in table.columns]
+        rows = pc.binary_join_element_wise(*columns, self._delimiter.encode())
+        self._put(table.column_names, b"\n".join([*rows.to_pylist(), b""]))
 
     def close(self) -> None:
         """Do nothing: all bytes are written."""
-
-    def _repaired_lines(self, batch: Batch, lines: Lines, filled: NDArray[Any], mask: NDArray[Any]) -> bytes:
-        pieces, written = [], 0
-        for row in np.flatnonzero(mask.any(axis=1)).tolist():
-            begin, end = lines.span(row)
-            cells, ending = lines.raw_cells(row)
-            for position in np.flatnonzero(mask[row]).tolist():
-                cells[batch.columns[position]] = self._number(batch, position, filled[row, position])
-            pieces += [lines.data[written:begin], self._delimiter.encode().join(cells), ending]
-            written = end
-        return b"".join([*pieces, lines.data[written:]])
-
-    def _number(self, batch: Batch, position: int, value: float) -> bytes:
-        decimals = batch.decimals[batch.columns[position]]
-        text = repr(float(value)) if decimals is None else f"{value:.{decimals}f}"
-        if batch.lines is not None:
-            unit = batch.lines.file.units.get(batch.columns[position], ("", ""))
-            text = text.replace(".", batch.lines.file.numbers.decimal).join(unit)
-        return (f'"{text}"' if self._delimiter in text else text).encode()
-
-    def _cells(self, table: Any) -> list[Any]:
-        return [delimited(column.combine_chunks(), self._delimiter) for column in table.columns]
-
-    def _joined(self, columns: list[Any]) -> bytes:
-        rows = pc.binary_join_element_wise(*columns, self._delimiter.encode()).to_pylist()
-        return b"".join(row + b"\n" for row in rows)
 
     def _put(self, names: Sequence[str], data: bytes) -> None:
         """Write bytes, on a line of their own, after the header if it was not written before."""
@@ -257,3 +351,35 @@ class CsvWriter:
             if piece:
                 self._file.write(self._compress(b"\n" * self._line_is_open + piece))
                 self._line_is_open = piece[-1] not in b"\r\n" and piece != _BYTE_ORDER_MARK
+
+
+def _repaired_lines(batch: Batch, lines: Lines, filled: NDArray[np.float64], mask: NDArray[np.bool_]) -> bytes:
+    delimiter, pieces, written = lines.file.delimiter, [], 0
+    for row in np.flatnonzero(mask.any(axis=1)).tolist():
+        begin, end = lines.span(row)
+        cells, ending = lines.cut(row)
+        for position in np.flatnonzero(mask[row]).tolist():
+            column = batch.columns[position]
+            text = lines.file.written(filled[row, position], column, batch.decimals[column])
+            cells[column] = (f'"{text}"' if delimiter in text else text).encode()
+        pieces += [lines.data[written:begin], delimiter.encode().join(cells), ending]
+        written = end
+    return b"".join([*pieces, lines.data[written:]])
+
+
+def delimited(column: Any, delimiter: str) -> Any:
+    """Return a column of any type as cells of text, in quotes where they need them; empty where there is no value."""
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.uint8())
+    try:
+        texts = column if pa.types.is_binary(column.type) else column.cast(pa.string()).cast(pa.binary())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        texts = pa.array([None if value is None else str(value).encode() for value in column.to_pylist()], pa.binary())
+    if pa.types.is_floating(column.type):
+        texts = pc.if_else(pc.equal(texts, b"nan"), b"", texts)
+    texts = pc.fill_null(texts, b"")
+    special = pc.match_substring_regex(texts, f'["\r\n{re.escape(delimiter)}]')
+    if pc.any(special).as_py():
+        escaped = pc.binary_join_element_wise(b'"', pc.replace_substring(texts, b'"', b'""'), b'"', b"")
+        texts = pc.if_else(special, escaped, texts)
+    return texts

@@ -4,14 +4,16 @@ import bz2
 import gzip
 import io
 import lzma
+import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -32,27 +34,6 @@ _BEHIND = rf"{_BLANK}?(?:{_SYMBOLS})|{_BLANK}(?:{_UNITS}|km/h|m/s)"
 _WITH_UNIT = re.compile(rf"([$€£¥]{_BLANK}?)?[+-]?(?:[\d.,'\u2019]|{_BLANK}\d)*\d({_BEHIND})?", re.ASCII)
 _THOUSANDS = {"": "", ".": r"\.", ",": ",", " ": _BLANK, "'": "['\u2019]"}
 """What divides groups of three digits, and the pattern of all that looks the same."""
-
-
-@dataclass(frozen=True)
-class Format:
-    """How a file is laid out: its family, the usual delimiter of text, if there is one, and the compression."""
-
-    family: str
-    delimiter: str = ""
-    compression: str = ""
-
-
-_FORMATS = {
-    ".csv": Format("csv", ","),
-    ".tsv": Format("csv", "\t"),
-    ".txt": Format("csv"),
-    ".parquet": Format("parquet"),
-    ".feather": Format("feather"),
-    ".arrow": Format("feather"),
-    ".npy": Format("npy"),
-    ".npz": Format("npz"),
-}
 # How to open a compressed file, and how to compress a piece of one: files may consist of several pieces. The same bytes
 # give the same file.
 COMPRESSIONS: dict[str, tuple[Any, Callable[[bytes], bytes]]] = {
@@ -64,6 +45,42 @@ COMPRESSIONS: dict[str, tuple[Any, Callable[[bytes], bytes]]] = {
         lambda file: io.BufferedReader(pa.CompressedInputStream(file, "zstd")),
         partial(pa.compress, codec="zstd", asbytes=True),
     ),
+}
+
+
+@dataclass(frozen=True)
+class Format:
+    """How a file is laid out: its family, the usual delimiter of text, if there is one, and the compression."""
+
+    family: str
+    delimiter: str = ""
+    compression: str = ""
+
+    def read_blocks(
+        self, label: str, opened: Callable[[], BinaryIO], length: int, skip: int = 0
+    ) -> Iterator[tuple[bytes, bool, float]]:
+        """Read blocks of bytes; tell whether one is the last, and the share of the file that has been read."""
+        try:
+            with opened() as file, COMPRESSIONS[self.compression][0](file) as content:
+                size, ended = max(1, os.fstat(file.fileno()).st_size), False
+                content.read(skip)
+                while not ended:
+                    block = content.read(length)
+                    ended = len(block) < length
+                    yield block, ended, 1.0 if ended else min(1.0, file.tell() / size)
+        except (OSError, EOFError, lzma.LZMAError, zlib.error, pa.ArrowException) as error:
+            raise InputError(f"{label} cannot be read or is damaged: {error}. Get a fresh copy of the file.") from None
+
+
+_FORMATS = {
+    ".csv": Format("csv", ","),
+    ".tsv": Format("csv", "\t"),
+    ".txt": Format("csv"),
+    ".parquet": Format("parquet"),
+    ".feather": Format("feather"),
+    ".arrow": Format("feather"),
+    ".npy": Format("npy"),
+    ".npz": Format("npz"),
 }
 
 

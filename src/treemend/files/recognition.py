@@ -52,18 +52,18 @@ def is_numeric(kind: Any) -> bool:
 
 def recognise_columns(sample: Any, names: Sequence[str], numbers: NumberFormat | None) -> tuple[Column, ...]:
     """Tell what the columns of a sample hold; ``numbers`` is how numbers are written, if all columns are texts."""
-    columns = [column.combine_chunks() for column in sample.columns]
-    return tuple(_recognised(name, column, numbers) for name, column in zip(names, columns, strict=True))
+    columns = zip(names, sample.columns, strict=True)
+    return tuple(_recognised(name, column.combine_chunks(), numbers) for name, column in columns)
 
 
 def _recognised(name: str, column: Any, numbers: NumberFormat | None) -> Column:
     kind = column.type
     if numbers is not None and pa.types.is_string(kind):
         values, wrong = numbers.numbers(column)
-        is_present = wrong | ~np.isnan(values)
-        if wrong.sum() * 2 > is_present.sum():
+        is_number = ~np.isnan(values)
+        if wrong.sum() > is_number.sum():
             return _of_text(name, column.filter(pa.array(wrong)))
-        return _of_numbers(name, values, _count_decimals(column.filter(pa.array(~np.isnan(values))), numbers))
+        return _of_numbers(name, values, _count_decimals(column.filter(pa.array(is_number)), numbers))
     if is_numeric(kind) or pa.types.is_null(kind):
         values = np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
         return _of_numbers(name, values, None if pa.types.is_floating(kind) else 0)

@@ -27,6 +27,7 @@ from treemend.files.recognition import Column, recognise_columns
 from treemend.tables import columns_difference, counted, listed, matching, shortened
 
 Writer = CsvWriter | ArrowWriter | NpyWriter
+_READERS = {"parquet": ArrowFile, "feather": ArrowFile, "npy": NpyFile, "npz": NpyFile}
 
 
 class FileTable:
@@ -63,7 +64,7 @@ class FileTable:
     def columns(self) -> tuple[Column, ...]:
         """What the columns hold, told from a sample of the first file."""
         first = self.sources[0]
-        found = recognise_columns(first.sample(), first.names, first.numbers)
+        found = recognise_columns(first.sample, first.names, first.numbers)
         return found if self.options.missing is None else tuple(replace(column, code=None) for column in found)
 
     @property
@@ -151,10 +152,7 @@ def _open(path: str, options: ReadOptions) -> CsvFile | ArrowFile:
     kind = format_of(path)
     if kind.family == "csv":
         return CsvFile(path, lambda: open(path, "rb"), kind, options)
-    return ArrowFile(path, kind.family) if kind.family in _ARROW else NpyFile(path, kind.family)
-
-
-_ARROW = ("parquet", "feather")
+    return _READERS[kind.family](path, kind.family)
 
 
 def _kept_input() -> Callable[[], BinaryIO]:
@@ -180,15 +178,12 @@ def open_writer(
     header if columns are ``named``, and a usual delimiter if none is given.
     """
     kind = format_of(path)
-    if kind.family in _ARROW:
-        return ArrowWriter(file, kind.family)
     if kind.family != "csv":
-        return NpyWriter(file, kind.family)
+        return NpyWriter(file, kind.family) if kind.family in ("npy", "npz") else ArrowWriter(file, kind.family)
     source = None if like is None else like.sources[0]
-    given = source if isinstance(source, CsvFile) else None
-    if delimiter is None and given is not None and kind.delimiter in ("", given.usual_delimiter):
-        delimiter = given.delimiter
-    delimiter = delimiter or kind.delimiter or ","
-    if given is not None and given.delimiter == delimiter:
-        return CsvWriter(file, kind.compression, delimiter, given.preamble)
-    return CsvWriter(file, kind.compression, delimiter, named if like is None else like.named)
+    if isinstance(source, CsvFile):
+        usual = kind.delimiter in ("", source.usual_delimiter)
+        delimiter = delimiter or (source.delimiter if usual else kind.delimiter)
+        if delimiter == source.delimiter:
+            return CsvWriter(file, kind, delimiter, source.preamble)
+    return CsvWriter(file, kind, delimiter or kind.delimiter or ",", named if like is None else like.named)
