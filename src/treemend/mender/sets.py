@@ -361,7 +361,7 @@ def find_rows(
             else:
                 m = _mark(windows, starts.best.window[i, kind], kind, labels)
                 first_odds = starts.best.values[i, kind] + rules.prior[m, 1] - rules.extra[kind]
-                if kind == FOREIGN and first_odds < answers.odds[i] - HOPELESS:
+                if first_odds < answers.odds[i] - HOPELESS:
                     continue
                 donor = largest(starts.best.alone[i, kind - FOREIGN])
                 for k in range(n_components):
