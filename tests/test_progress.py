@@ -85,8 +85,8 @@ def test_rounds_are_counted_inside_the_step_that_is_measured(monkeypatch, impati
     def nested():
         with progress.step("learning", 5):
             for fold in range(5):
-                with progress.step(f"fold {fold + 1} of 5"):
-                    progress.chunks_done(7, 10)
+                with progress.step(f"fold {fold + 1} of 5"), progress.step("", 10):
+                    progress.advance(7)
                     time.sleep(0.005)
                 progress.advance()
 

@@ -31,7 +31,6 @@ Write = Callable[[str], None]
 class _Step:
     title: str
     total: float | None
-    counted: bool
     done: float = 0
     note: str = ""
     begun: float = field(default_factory=time.monotonic)
@@ -73,16 +72,18 @@ _silent: ContextVar[bool] = ContextVar("treemend_silent", default=False)
 
 @contextmanager
 def step(title: str, total: float | None = None, *, in_lines: bool = False) -> Iterator[None]:
-    """Show a step while the block runs; it calls `advance` if ``total`` says how much there is, else `chunks_done`.
+    """Show a step while the block runs; ``total`` is how much there is, which `advance` counts.
 
-    With ``in_lines``, the outermost step prints a line every few seconds where there is no terminal and no notebook.
+    Without a title, it only measures the steps around it. With ``in_lines``, it prints a line every few seconds where
+    there is no terminal and no notebook.
     """
-    outer = _display.get()
-    display = None if _silent.get() else outer or _new_display(in_lines)
+    outer, display = _display.get(), None
+    if not _silent.get():
+        display = outer or (_new_display(in_lines) if title or in_lines else None)
     if display is None:
         yield
         return
-    display.steps.append(_Step(title, total, counted=total is not None))
+    display.steps.append(_Step(title, total))
     token = _display.set(display)
     try:
         yield
@@ -98,17 +99,9 @@ def step(title: str, total: float | None = None, *, in_lines: bool = False) -> I
 def advance(amount: float = 1, note: str = "") -> None:
     """Say that so much more of the innermost step is done; the note is shown beside it."""
     display = None if _silent.get() else _display.get()
-    if display is not None and display.steps[-1].counted:
+    if display is not None:
         display.steps[-1].done += amount
         display.steps[-1].note = note
-        display.draw()
-
-
-def chunks_done(done: int, total: int) -> None:
-    """Say how far the innermost step is, if it does not count by itself."""
-    display = None if _silent.get() else _display.get()
-    if display is not None and not display.steps[-1].counted:
-        display.steps[-1].done, display.steps[-1].total = done, total
         display.draw()
 
 

@@ -6,8 +6,8 @@ a result.
 
 import os
 import sys
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from functools import cache
 from typing import Any
@@ -16,7 +16,7 @@ from joblib import cpu_count
 from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
 
-from treemend.progress import chunks_done
+from treemend.progress import advance, step
 
 WORK_IN_A_CHUNK = 2_000_000_000
 LARGEST_CHUNK = 64
@@ -73,24 +73,14 @@ def for_chunks(
     n_threads = thread_count(n_jobs)
     size = chunk_size(n_rows, work_per_row, n_threads, largest)
     slices = [slice(begin, min(begin + size, n_rows)) for begin in range(0, n_rows, size)]
-    if n_threads == 1 or len(slices) <= 1:
-        for part in slices:
-            task(part)
-            if part.stop < n_rows:
-                chunks_done(part.stop, n_rows)
-        return
-    if n_threads not in _POOLS:
-        _POOLS[n_threads] = ThreadPoolExecutor(n_threads, thread_name_prefix="treemend")
-    futures = [_POOLS[n_threads].submit(task, part) for part in slices]
-    try:
-        for part, future in zip(slices, futures, strict=True):
-            future.result()
-            chunks_done(part.stop, n_rows)
-    except BaseException:
-        for future in futures:
-            future.cancel()
-        wait(futures)
-        raise
+    results: Iterable[None] = map(task, slices)
+    if n_threads > 1 and len(slices) > 1:
+        if n_threads not in _POOLS:
+            _POOLS[n_threads] = ThreadPoolExecutor(n_threads, thread_name_prefix="treemend")
+        results = _POOLS[n_threads].map(task, slices)
+    with step("", n_rows):
+        for part, _ in zip(slices, results, strict=True):
+            advance(part.stop - part.start)
 
 
 # Threads stay: to start them anew for each kernel costs as much as a kernel on few rows.
