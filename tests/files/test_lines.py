@@ -11,10 +11,24 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from treemend.exceptions import InputError
-from treemend.files.csv import Lines, cut, delimited, line_ends, record_starts, unquoted
+from treemend.files.csv import Lines, delimited, find_records, line_ends, texts_at
 from treemend.files.formats import MISSING_WORDS, NumberFormat, number_format
 
 TEXT = st.text(st.sampled_from('a",;\n\r1'), max_size=40).map(str.encode)
+
+
+def cut(record, delimiter):
+    """Cut a record into its cells with their quotes, none if one is open."""
+    between = re.escape(delimiter.encode())
+    cell = rb'(?:"(?:[^"]++|"")*+"|(?!"))[^%b\r\n]*+' % between
+    line = re.sub(rb"(?:\r\n|\n|\r)\Z", b"", record)
+    cells = re.findall(rb"(?:\A|%b)(%b)" % (between, cell), line)
+    return cells if sum(map(len, cells)) + len(cells) - 1 == len(line) else []
+
+
+def unquoted(cell):
+    quoted = len(cell) >= 2 and cell[:1] == cell[-1:] == b'"'
+    return cell[1:-1].replace(b'""', b'"') if quoted else cell
 
 
 def records_of(data, delimiter):
@@ -22,7 +36,7 @@ def records_of(data, delimiter):
     records, record = [], b""
     for line in re.findall(rb"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+$", data):
         record += line
-        if cut(record, delimiter)[0]:
+        if cut(record, delimiter):
             records.append(record)
             record = b""
     return records, record
@@ -34,23 +48,28 @@ def records_of(data, delimiter):
 @example(b'"a"b"\n"\n', ",")
 @example(b'a\r\n\r\n"\r\n"\r', ",")
 def test_records_of_any_text(data, delimiter):
-    records, rest = records_of(data, delimiter)
-    starts, end = record_starts(data, delimiter, last=True, blank_is_record=True)
-    assert data[end:] == rest
-    bounds = [*starts.tolist(), end]
-    assert [data[begin:stop] for begin, stop in pairwise(bounds)] == records
-    some, _ = record_starts(data, delimiter, last=True, blank_is_record=False)
-    with_cells = [bool(record.strip(f"{delimiter}\r\n".encode())) for record in records]
-    assert starts[np.array(with_cells, dtype=bool)].tolist() == some.tolist()
+    expected, rest = records_of(data, delimiter)
+    records = find_records(data, delimiter, last=True, blank_is_record=True)
+    assert data[records.end :] == rest
+    bounds = [*records.starts.tolist(), records.end]
+    assert [data[begin:stop] for begin, stop in pairwise(bounds)] == expected
+    cells = [cell for record in expected for cell in cut(record, delimiter)]
+    assert [data[begin:stop] for begin, stop in records.cells.tolist()] == cells
+    assert records.counts.tolist() == [len(cut(record, delimiter)) for record in expected]
+    assert [bytes(text, "utf-8") for text in texts_at(data, records.cells).to_pylist()] == list(map(unquoted, cells))
+    some = find_records(data, delimiter, last=True, blank_is_record=False)
+    with_cells = [bool(record.strip(f"{delimiter}\r\n".encode())) for record in expected]
+    assert records.starts[np.array(with_cells, dtype=bool)].tolist() == some.starts.tolist()
 
 
 @given(TEXT, st.data())
 def test_records_that_are_complete_stay_so_whatever_follows(data, draw):
-    cut = draw.draw(st.integers(0, len(data)))
-    early, end = record_starts(data[:cut], ",", last=False, blank_is_record=True)
-    late, _ = record_starts(data, ",", last=True, blank_is_record=True)
-    assert early.tolist() == late[: len(early)].tolist()
-    assert end <= cut
+    length = draw.draw(st.integers(0, len(data)))
+    early = find_records(data[:length], ",", last=False, blank_is_record=True)
+    late = find_records(data, ",", last=True, blank_is_record=True)
+    assert early.starts.tolist() == late.starts[: len(early.starts)].tolist()
+    assert early.cells.tolist() == late.cells[: len(early.cells)].tolist()
+    assert early.end <= length
 
 
 @given(TEXT)
@@ -59,44 +78,34 @@ def test_lines_end_as_in_python(data):
 
 
 def lines_of(data, names, delimiter=","):
-    starts, end = record_starts(data, delimiter, last=True, blank_is_record=len(names) == 1)
-    return Lines(data[:end], starts, 1, SimpleNamespace(label="file", names=names, delimiter=delimiter))
+    records = find_records(data, delimiter, last=True, blank_is_record=len(names) == 1)
+    return Lines(data[: records.end], records, 1, SimpleNamespace(label="file", names=names, delimiter=delimiter))
 
 
 def test_first_and_single_records():
     lines = lines_of(b'\n1,a\n\n2,"b\nc"\n3,d', ("x", "y"))
     assert lines.places == ["file, line 2", "file, line 4", "file, line 6"]
-    assert [lines.span(row) for row in range(3)] == [(1, 6), (6, 14), (14, 17)]
+    assert lines.records.starts.tolist() == [1, 6, 14]
+    assert lines.cells[1].tolist() == [[6, 7], [8, 13]]
     assert lines.table.to_pydict() == {"x": ["1", "2", "3"], "y": ["a", "b\nc", "d"]}
 
 
 def test_a_record_that_lacks_a_cell_is_named():
     lines = lines_of(b"1,2\n3\n", ("x", "y"))
-    assert lines.cut(0) == ([b"1", b"2"], b"\n")
     with pytest.raises(InputError, match="file, line 2: 1 cells, where 2"):
         lines.table  # noqa: B018
 
 
-@pytest.mark.parametrize("too_few", [True, False])
-def test_what_pyarrow_refuses_is_cut_in_python(too_few, monkeypatch):
-    data = b'\n1,a\n\n2,"b ""c""\nd"\n3,\xe9'
-    expected = lines_of(data, ("x", "y")).table
-
-    def refuse(*arguments):
-        if too_few:
-            return parsed.slice(1)
-        raise pa.ArrowInvalid
-
-    parsed = pa.table({"0": [b""] * 3, "1": [b""] * 3})
-    monkeypatch.setattr(pa.csv, "read_csv", refuse)
-    assert lines_of(data, ("x", "y")).table.equals(expected)
-    assert expected.to_pydict() == {"x": ["1", "2", "3"], "y": [b"a", b'b "c"\nd', b"\xe9"]}
+def test_cells_that_are_not_utf8_are_bytes():
+    table = lines_of(b'\n1,a\n\n2,"b ""c""\nd"\n3,\xe9', ("x", "y")).table
+    assert table.to_pydict() == {"x": ["1", "2", "3"], "y": [b"a", b'b "c"\nd', b"\xe9"]}
 
 
 def test_cells():
-    assert cut(b'"a""b",c,"d,e"\n,,\n', ",") == ([b'"a""b"', b"c", b'"d,e"'], b"\n,,\n")
-    assert cut(b'a,"b\n', ",")[0] == []
-    assert unquoted(b'"a""b"') == b'a"b'
+    assert cut(b'"a""b",c,"d,e"\n', ",") == [b'"a""b"', b"c", b'"d,e"']
+    assert cut(b'a,"b\n', ",") == []
+    assert lines_of(b'"a""b",c,"d,e"\n,,\n', "xyz").table.to_pylist() == [{"x": 'a"b', "y": "c", "z": "d,e"}]
+    assert len(lines_of(b'a,"b\n', "xy")) == 0
 
 
 @given(st.floats(allow_nan=False), st.sampled_from([".", ","]))

@@ -4,24 +4,23 @@ In lines where something was replaced, all cells but the replaced ones are the s
 many decimals as their column has, or, where that is not known, with the fewest digits that give the same bits again.
 Delimiter and number format are recognised from the first lines.
 
-Records (rows with their line ends; a quoted cell may go over several lines) are found here and not by a CSV library,
-since those forget quotes, line ends and blank lines. Their cells are cut by pyarrow; what it refuses, or cuts in
-another way, is cut in Python. Nothing is evaluated: a text such as ``=1+1`` is a text.
+Records (rows with their line ends; a quoted cell may go over several lines) and their cells are found here and not by
+a CSV library, since those forget quotes, line ends and blank lines. Nothing is evaluated: a text such as ``=1+1`` is a
+text.
 """
 
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import chain, pairwise
+from itertools import chain
 from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv
-from numpy.typing import NDArray
 
+from treemend.arrays import Booleans, Floats, Integers
 from treemend.exceptions import InputError
 from treemend.files.arrow import Batch
 from treemend.files.formats import COMPRESSIONS, Format, NumberFormat, ReadOptions, common_unit, number_format
@@ -36,8 +35,8 @@ _RECORDS_TRIED = 50
 _CELLS_TRIED = 10_000
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _NEWLINE, _RETURN = b"\n\r"
-# Only a quote with which a cell begins goes over delimiters and line ends.
-_CELL = rb'(?:"(?:[^"]++|"")*+"|(?!"))[^%b\r\n]*+'
+# Only a quote with which a cell begins goes over delimiters and line ends; one that is not closed goes on to the end.
+_QUOTED = rb'"(?<![^%b\r\n]")(?:[^"]++|"")*+(?:"|\Z)'
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,60 +44,39 @@ class Lines:
     """Records of a text file as they stand, with lines without cells before, between and behind them."""
 
     data: bytes
-    starts: NDArray[np.int64]  # where records begin in the data
+    records: "Records"
     first_line: int  # the number of the line with which the data begin
     file: "CsvFile"
 
+    def __len__(self) -> int:
+        return len(self.records.first)
+
     @cached_property
-    def ends(self) -> NDArray[np.int64]:
+    def ends(self) -> Integers:
         """Where the lines of ``data`` end."""
         return line_ends(self.data)
 
     @cached_property
     def places(self) -> list[str]:
         """In which file and line each record begins."""
-        lines = self.first_line + np.searchsorted(self.ends, self.starts)
+        lines = self.first_line + np.searchsorted(self.ends, self.records.starts)
         return [f"{self.file.label}, line {line}" for line in lines.tolist()]
 
-    def span(self, row: int) -> tuple[int, int]:
-        """Return where a record begins and where the next one does."""
-        end = self.starts[row + 1] if row + 1 < len(self.starts) else len(self.data)
-        return int(self.starts[row]), int(end)
-
-    def cut(self, row: int) -> tuple[list[bytes], bytes]:
-        """Return the cells of a record with their quotes, and what follows: its line end and lines without cells."""
-        cells, behind = cut(self.data[slice(*self.span(row))], self.file.delimiter)
-        if len(cells) != len(self.file.names):
-            problem = f"{self.places[row]}: {len(cells)} cells, where {len(self.file.names)} were expected"
-            first = "Delete lines above the column names" if len(self.file.names) == 1 else "Correct the line"
+    @cached_property
+    def cells(self) -> Integers:
+        """Where the cells of each record begin and end, records x cells x 2."""
+        n_cells = len(self.file.names)
+        for row in np.flatnonzero(self.records.counts != n_cells)[:1]:
+            problem = f"{self.places[row]}: {self.records.counts[row]} cells, where {n_cells} were expected"
+            first = "Delete lines above the column names" if n_cells == 1 else "Correct the line"
             raise InputError(f"{problem}. {first}, or give --delimiter if cells are cut elsewhere.")
-        return cells, behind
+        return np.asarray(self.records.cells[self.records.first[:, None] + np.arange(n_cells)])
 
     @cached_property
     def table(self) -> Any:
         """All columns as texts without quotes; a column with bytes that are not UTF-8 is one of bytes."""
-        names = list(self.file.names)
-        columns = self._parsed(len(names))
-        if columns is None:
-            rows = [[unquoted(cell) for cell in self.cut(row)[0]] for row in range(len(self.starts))]
-            columns = [pa.array([row[position] for row in rows], pa.binary()) for position in range(len(names))]
-        return pa.Table.from_arrays([_as_text(column) for column in columns], names)
-
-    def _parsed(self, n_columns: int) -> list[Any] | None:
-        """Return the columns as pyarrow cuts the records; None if it refuses them, or finds more or fewer.
-
-        It takes lines that hold only delimiters for rows.
-        """
-        numbers = [str(column) for column in range(n_columns)]
-        reading = pa.csv.ReadOptions(column_names=numbers, use_threads=False, block_size=len(self.data) + 1)
-        parsing = pa.csv.ParseOptions(delimiter=self.file.delimiter, newlines_in_values=b'"' in self.data)
-        parsing.ignore_empty_lines = n_columns > 1
-        converting = pa.csv.ConvertOptions(column_types=dict.fromkeys(numbers, pa.binary()))
-        try:
-            table = pa.csv.read_csv(pa.BufferReader(self.data), reading, parsing, converting)
-        except pa.ArrowInvalid:
-            return None
-        return [column.combine_chunks() for column in table.columns] if len(table) == len(self.starts) else None
+        columns = [texts_at(self.data, self.cells[:, position]) for position in range(len(self.file.names))]
+        return pa.Table.from_arrays(columns, list(self.file.names))
 
 
 class CsvFile:
@@ -121,17 +99,16 @@ class CsvFile:
         begin = len(_BYTE_ORDER_MARK) if head.startswith(_BYTE_ORDER_MARK) else 0
         text = head[begin:]
         self.delimiter = options.delimiter or _find_delimiter(text, ended, kind.delimiter)
-        starts, end = record_starts(text, self.delimiter, last=ended, blank_is_record=False)
-        if not len(starts):
+        records = find_records(text, self.delimiter, last=ended, blank_is_record=False)
+        if not len(records.first):
             problem = "holds nothing but an open quote" if text.strip() else "is empty"
             raise InputError(f"{label} {problem}. Give a file with rows.")
-        first = text[starts[0] : [*starts, end][1]]
-        names = texts_of(first, self.delimiter)
+        names = _as_strings(texts_at(text, records.cells[records.first[0] :][: records.counts[0]])).to_pylist()
         if not self.named:
             names = [str(position) for position in range(len(names))]
         # Columns without a name are called as by pandas.
         self.names = tuple(name if name.strip() else f"Unnamed: {position}" for position, name in enumerate(names))
-        self.preamble = head[: begin + int(starts[0]) + (len(first) if self.named else 0)]
+        self.preamble = head[: begin + [*records.starts.tolist(), records.end][self.named]]
         self._first_line = 1 + len(line_ends(self.preamble))
         rows = self.split(head[len(self.preamble) :], self._first_line, ended=ended)[0].table
         places, length = range(len(self.names)), sample_length(len(self.names))
@@ -145,9 +122,7 @@ class CsvFile:
 
     def _texts(self, table: Any, position: int) -> Any:
         """Return the cells of a column without their unit; bytes that are not UTF-8 are replaced."""
-        column = table.column(position).combine_chunks()
-        if pa.types.is_binary(column.type):
-            column = pa.array([cell.decode("utf-8", "replace") for cell in column.to_pylist()])
+        column = _as_strings(table.column(position).combine_chunks())
         if position in self.units:
             before, behind = (re.escape(text.strip()) for text in self.units[position])
             column = pc.replace_substring_regex(pc.utf8_trim_whitespace(column), f"^{before}|{behind}$", "")
@@ -155,33 +130,32 @@ class CsvFile:
 
     def batches(self, columns: tuple[int, ...]) -> Iterator[Batch]:
         """Read the rows from the first to the last."""
-        rest, first_line, any_rows = b"", self._first_line, False
+        rest, first_line = b"", self._first_line
         for block, ended, done in self._blocks(BLOCK_BYTES, len(self.preamble)):
             lines, rest = self.split(rest + block, first_line, ended=ended)
-            if len(lines.starts) or (ended and not any_rows):
-                any_rows = True
+            # A file without rows is one empty batch.
+            if len(lines) or ended:
                 first_line += len(lines.ends)
                 yield Batch(self._values(lines, columns), columns, lines.places, done, lines.table, lines)
 
     def split(self, data: bytes, first_line: int, *, ended: bool) -> tuple[Lines, bytes]:
         """Cut complete records off, all but the last: blank lines that belong to it may follow."""
-        starts, end = record_starts(data, self.delimiter, last=ended, blank_is_record=len(self.names) == 1)
-        rest = data[end:]
+        records = find_records(data, self.delimiter, last=ended, blank_is_record=len(self.names) == 1)
+        rest = data[records.end :]
         if rest and (ended or (len(rest) > _LONGEST_QUOTED and b'"' in rest and b"\n" in rest)):
-            line = first_line + len(line_ends(data[:end]))
+            line = first_line + len(line_ends(data[: records.end]))
             raise InputError(f"{self.label}, line {line}: a quote is opened and never closed. Close it.")
         if not ended:
-            end = int(starts[-1]) if len(starts) > 1 else 0
-            starts = starts[:-1]
-        return Lines(data[:end], starts, first_line, self), data[end:]
+            records = records.but_last()
+        return Lines(data[: records.end], records, first_line, self), data[records.end :]
 
     def written(self, value: float, column: int, decimals: int | None) -> str:
         """Return a number as it is written in a column: with so many decimals, and with the column's unit."""
         text = repr(float(value)) if decimals is None else f"{value:.{decimals}f}"
         return text.replace(".", self.numbers.decimal).join(self.units.get(column, ("", "")))
 
-    def _values(self, lines: Lines, columns: tuple[int, ...]) -> NDArray[np.float64]:
-        values = np.empty((len(lines.starts), len(columns)))
+    def _values(self, lines: Lines, columns: tuple[int, ...]) -> Floats:
+        values = np.empty((len(lines), len(columns)))
         wrong: list[tuple[int, int, str]] = []
         for position, column in enumerate(columns):
             texts = self._texts(lines.table, column)
@@ -232,86 +206,95 @@ def _find_delimiter(text: bytes, ended: bool, usual: str) -> str:
     """Return what cuts the first lines into equally many cells, most of them numbers; the usual one if in doubt."""
 
     def share_of_numbers(delimiter: str) -> float:
-        starts, end = record_starts(text, delimiter, last=ended, blank_is_record=False)
-        bounds = [*starts.tolist(), end][: _RECORDS_TRIED + 1]
-        records = [texts_of(text[begin:stop], delimiter) for begin, stop in pairwise(bounds)]
-        fitting = [cells for cells in records if len(cells) == len(records[0])]
-        if not fitting or len(fitting[0]) < 2 or len(fitting) < 0.9 * len(records):
+        records = find_records(text, delimiter, last=ended, blank_is_record=False)
+        counts = records.counts[:_RECORDS_TRIED]
+        first = records.first[: len(counts)][counts == counts[:1]]
+        if not len(counts) or counts[0] < 2 or len(first) < 0.9 * len(counts):
             return -1.0
-        texts = [cell for cells in fitting[1:] or fitting for cell in cells]
-        _, wrong = number_format(texts, delimiter).numbers(pa.array(texts))
+        cells = records.cells[((first[1:] if len(first) > 1 else first)[:, None] + np.arange(counts[0])).ravel()]
+        texts = _as_strings(texts_at(text, cells))
+        _, wrong = number_format(texts.to_pylist(), delimiter).numbers(texts)
         return 1.0 - float(wrong.mean())
 
     return max(dict.fromkeys([usual or ",", *_DELIMITERS]), key=share_of_numbers)
 
 
-def line_ends(data: bytes) -> NDArray[np.int64]:
+def line_ends(data: bytes) -> Integers:
     """Return the positions of the last bytes of lines, which end with LF, CR LF or CR."""
     content, following = np.frombuffer(data, np.uint8), np.frombuffer(data[1:] + b"\0", np.uint8)
     return np.flatnonzero((content == _NEWLINE) | ((content == _RETURN) & (following != _NEWLINE)))
 
 
-def record_starts(data: bytes, delimiter: str, *, last: bool, blank_is_record: bool) -> tuple[NDArray[np.int64], int]:
-    """Return where complete records begin in data that begin with one, and where the last of them ends.
+@dataclass(frozen=True, eq=False)
+class Records:
+    """Where complete records and their cells are."""
+
+    cells: Integers  # where cells begin and end, cells x 2
+    first: Integers  # the number of the first cell of each record
+    counts: Integers  # how many cells each record has
+    end: int  # where the last record ends, and lines without cells that follow it
+
+    @property
+    def starts(self) -> Integers:
+        """Where records begin."""
+        return np.asarray(self.cells[self.first, 0])
+
+    def but_last(self) -> "Records":
+        """Return all but the last: lines without cells that belong to it may follow."""
+        end = int(self.starts[-1]) if len(self.first) > 1 else 0
+        return Records(self.cells, self.first[:-1], self.counts[:-1], end)
+
+
+def find_records(data: bytes, delimiter: str, *, last: bool, blank_is_record: bool) -> Records:
+    """Find the complete records in data that begin with one.
 
     With ``last``, nothing follows, so that the last record is complete. A line without anything but delimiters is a
     record only if ``blank_is_record``: where there is a single column.
     """
-    ends = line_ends(data)
-    if last and data and data[-1] not in b"\r\n":
-        ends = np.append(ends, len(data) - 1)
-    if not last and data.endswith(b"\r"):
-        # Its LF may be the next byte.
-        ends = ends[:-1]
+    length, between = len(data), delimiter.encode()
+    if last and data and not data.endswith(b"\n"):
+        data += b"\n"
+    # The LF of a CR at the end may be the next byte.
+    content, following = np.frombuffer(data, np.uint8), np.frombuffer(data[1:] + b"\n", np.uint8)
+    is_return = content == _RETURN
+    at = np.flatnonzero((content == between[0]) | (content == _NEWLINE) | (is_return & (following != _NEWLINE)))
     if b'"' in data:
-        ends = _outside_quotes(data, ends, delimiter)
-    if not len(ends):
-        return np.empty(0, dtype=np.int64), 0
-    starts = np.concatenate(([0], ends[:-1] + 1))
-    if not blank_is_record:
-        blank = f"{delimiter}\r\n".encode()
-        is_record = ~np.isin(np.frombuffer(data, np.uint8)[starts], list(blank))
-        for row in np.flatnonzero(~is_record).tolist():
-            is_record[row] = bool(data[starts[row] : ends[row] + 1].strip(blank))
-        starts = starts[is_record]
-    return starts, int(ends[-1]) + 1
+        spans = [found.span() for found in re.finditer(_QUOTED % re.escape(between), data)]
+        opened, closed = np.array(spans, dtype=np.int64).reshape(-1, 2).T
+        at = at[np.searchsorted(opened, at) == np.searchsorted(closed, at, "right")]
+    last_cells = np.flatnonzero(content[at] != between[0])
+    at = at[: last_cells[-1] + 1 if len(last_cells) else 0]
+    ends = at - ((content[at] == _NEWLINE) & (at > 0) & is_return[at - 1])
+    cells = np.stack([np.append(0, at + 1)[:-1], ends], axis=1)
+    first = np.append(0, last_cells + 1)[:-1]
+    counts = last_cells + 1 - first
+    if not blank_is_record and len(first):
+        has_cells = np.maximum.reduceat(cells[:, 1] - cells[:, 0], first) > 0
+        first, counts = first[has_cells], counts[has_cells]
+    return Records(cells, first, counts, min(length, int(at[-1]) + 1) if len(at) else 0)
 
 
-def _outside_quotes(data: bytes, ends: NDArray[np.int64], delimiter: str) -> NDArray[np.int64]:
-    """Return the line ends that end a record, and not a line of a quoted cell."""
-    between = re.escape(delimiter.encode())
-    cell = _CELL % between
-    # What cannot be a record, since a quote is open, goes on behind the data.
-    record = rb"(?!\Z)(?:%b(?:%b%b)*+(\r\n?|\n|\Z)|(?s:.+))" % (cell, between, cell)
-    stops = [found.end() - 1 for found in re.finditer(record, data) if found[1] is not None]
-    return ends[np.isin(ends, stops)]
-
-
-def cut(record: bytes, delimiter: str) -> tuple[list[bytes], bytes]:
-    """Cut a record into its cells with their quotes, none if one is open, and what follows: line ends, blank lines."""
-    between = re.escape(delimiter.encode())
-    line = re.sub(rb"[\r\n][\r\n%b]*\Z" % between, b"", record)
-    cells = re.findall(rb"(?:\A|%b)(%b)" % (between, _CELL % between), line)
-    return cells if sum(map(len, cells)) + len(cells) - 1 == len(line) else [], record[len(line) :]
-
-
-def unquoted(cell: bytes) -> bytes:
-    """Return a cell without its quotes."""
-    if len(cell) >= 2 and cell[:1] == cell[-1:] == b'"':
-        return cell[1:-1].replace(b'""', b'"')
-    return cell
-
-
-def texts_of(record: bytes, delimiter: str) -> list[str]:
-    """Cut a record into texts without quotes; into none if a quote is still open."""
-    return [unquoted(cell).decode("utf-8", "replace") for cell in cut(record, delimiter)[0]]
-
-
-def _as_text(column: Any) -> Any:
+def texts_at(data: bytes, cells: Integers) -> Any:
+    """Return cells, of which the bounds are given, as texts without quotes; as bytes if one is not in UTF-8."""
+    begins, lengths = cells[:, 0], cells[:, 1] - cells[:, 0]
+    offsets = np.append(0, np.cumsum(lengths))
+    content = np.frombuffer(data, np.uint8)[np.repeat(begins - offsets[:-1], lengths) + np.arange(offsets[-1])]
+    buffers = [None, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(content)]
+    texts = pa.Array.from_buffers(pa.binary(), len(cells), buffers)
+    if b'"' in data:
+        inner = pc.replace_substring(pc.binary_slice(texts, 1, -1), b'""', b'"')
+        texts = pc.if_else(pc.match_substring_regex(texts, '(?s)^".*"$'), inner, texts)
     try:
-        return column.cast(pa.string())
+        return texts.cast(pa.string())
     except pa.ArrowInvalid:
-        return column
+        return texts
+
+
+def _as_strings(texts: Any) -> Any:
+    """Return texts; bytes that are not UTF-8 are replaced."""
+    if pa.types.is_binary(texts.type):
+        return pa.array([text.decode("utf-8", "replace") for text in texts.to_pylist()])
+    return texts
 
 
 class CsvWriter:
@@ -322,7 +305,7 @@ class CsvWriter:
         self._delimiter, self._header = delimiter, header
         self._line_is_open = False
 
-    def write(self, batch: Batch, filled: NDArray[np.float64], mask: NDArray[np.bool_]) -> None:
+    def write(self, batch: Batch, filled: Floats, mask: Booleans) -> None:
         """Write lines as they stood, but for the replaced cells."""
         if batch.lines is None:
             self.write_table(batch.replaced(filled, mask))
@@ -353,16 +336,16 @@ class CsvWriter:
                 self._line_is_open = piece[-1] not in b"\r\n" and piece != _BYTE_ORDER_MARK
 
 
-def _repaired_lines(batch: Batch, lines: Lines, filled: NDArray[np.float64], mask: NDArray[np.bool_]) -> bytes:
-    delimiter, pieces, written = lines.file.delimiter, [], 0
-    for row in np.flatnonzero(mask.any(axis=1)).tolist():
-        begin, end = lines.span(row)
-        cells, ending = lines.cut(row)
-        for position in np.flatnonzero(mask[row]).tolist():
-            column = batch.columns[position]
-            text = lines.file.written(filled[row, position], column, batch.decimals[column])
-            cells[column] = (f'"{text}"' if delimiter in text else text).encode()
-        pieces += [lines.data[written:begin], delimiter.encode().join(cells), ending]
+def _repaired_lines(batch: Batch, lines: Lines, filled: Floats, mask: Booleans) -> bytes:
+    cells = []
+    for row, position in np.argwhere(mask).tolist():
+        column = batch.columns[position]
+        text = lines.file.written(filled[row, position], column, batch.decimals[column])
+        quoted = f'"{text}"' if lines.file.delimiter in text else text
+        cells.append((*lines.cells[row, column].tolist(), quoted.encode()))
+    pieces, written = [], 0
+    for begin, end, new in sorted(cells):
+        pieces += [lines.data[written:begin], new]
         written = end
     return b"".join([*pieces, lines.data[written:]])
 
