@@ -24,15 +24,17 @@ ORANGE, BLUE, SKY, GREY, PALE, YELLOW = "#D55E00", "#0072B2", "#56B4E9", "#99999
 KIND_COLOURS = (ORANGE, "#CC79A7", "#E69F00", "#009E73")
 """One for each of `KINDS`."""
 
-_MEANINGS = {"as it came": PALE, **dict(zip(KINDS, KIND_COLOURS, strict=True))}
-_MEANINGS |= {"replaced": ORANGE, "was missing": SKY, "row left as it is: unusual": YELLOW}
-"""What the labels of cells mean, from -1 on."""
+_REPLACED, _MISSING = ("replaced", ORANGE), ("was missing", SKY)
+_MEANINGS = [("as it came", PALE), *zip(KINDS, KIND_COLOURS, strict=True), _REPLACED, _MISSING]
+_MEANINGS += [("row left as it is: unusual", YELLOW)]
+"""What the labels of cells mean, from -1 on, and their colours."""
 _MOST_LABELS, _MOST_ROW_LABELS, _LETTERS_ABREAST = 40, 20, 60
 _MOST_DRAWN = 300, 400
 """Rows and columns of a map; a figure of the usual size has a pixel for each."""
 _SIMILAR = 20
 """Where a column's range is this many times another's, one axis of values shows only the wider one."""
 _ABOVE: dict[str, Any] = {"frameon": False, "fontsize": 8, "loc": "lower left", "bbox_to_anchor": (0, 1)}
+_NAMED: dict[str, Any] = {"ha": "center", "va": "top", "fontsize": 8, "color": ORANGE}
 _FRAMED: dict[str, Any] = {"fill": False, "edgecolor": ORANGE, "linewidth": 2}
 _NO_TICKS: dict[str, Any] = {"xticks": [], "yticks": []}
 
@@ -108,9 +110,8 @@ class ResultPlots:
         if findings.spread is not None and np.isfinite(findings.spread[row]).any():
             spread = (findings.spread[row] / width)[order]
             ax.fill_between(places, after - spread, after + spread, color=BLUE, alpha=0.25, linewidth=0, label="spread")
-        ax.plot(
-            places, shown(findings.before[row]), color=ORANGE, linewidth=1, marker=".", markersize=3, label="before"
-        )
+        before = shown(findings.before[row])
+        ax.plot(places, before, color=ORANGE, linewidth=1, marker=".", markersize=3, label="before")
         ax.plot(places, after, color=BLUE, linewidth=1.6, label="after")
         scale = "value" if (width == 1).all() else "share of the reference's range"
         ax.set(xlim=(-0.5, len(order) - 0.5), ylabel=scale)
@@ -139,13 +140,13 @@ class ResultPlots:
         labels[findings.left_alone[:, None] & (labels < 0)] = UNUSUAL
         counts, sizes = _count_labels(labels[:, findings.layout_order])
         share = counts.sum(axis=0) / sizes
-        pale, *strong = colors.to_rgba_array([*_MEANINGS.values()])[:, :3]
+        pale, *strong = colors.to_rgba_array([colour for _, colour in _MEANINGS])[:, :3]
         # The root keeps small shares visible beside large ones, as in the report.
         shade = np.sqrt(share / (share.max() or 1.0))[:, :, None]
         extent = (-0.5, labels.shape[1] - 0.5, len(labels) - 0.5, -0.5)
         picture = (1 - shade) * pale + shade * np.array(strong)[counts.argmax(axis=0)]
         ax.imshow(picture, aspect="auto", interpolation="nearest", extent=extent)
-        meanings = [(word, _MEANINGS[word]) for word in np.array(list(_MEANINGS))[np.unique(labels) + 1]]
+        meanings = [_MEANINGS[label + 1] for label in np.unique(labels)]
         ax.legend(handles=[patches.Patch(facecolor=colour, label=word) for word, colour in meanings], ncols=4, **_ABOVE)
         if findings.row_ids is not None:
             shown = np.arange(0, len(labels), -(-len(labels) // _MOST_ROW_LABELS))
@@ -229,14 +230,14 @@ def _shade(ax: "Axes", labels: NDArray[np.int8]) -> None:
     """Shade replaced and missing cells; the kinds of corruption are named above them."""
     named: set[str] = set()
     for _, start, stop in zip(*row_runs(labels[None]), strict=True):
-        word, colour = ("was missing", SKY) if labels[start] == MISSING else ("replaced", ORANGE)
-        label = None if word in named else word
+        word, colour = _MISSING if labels[start] == MISSING else _REPLACED
+        # matplotlib leaves labels that begin with _ out of the legend.
+        label = f"{'_' * (word in named)}{word}"
         named.add(word)
         ax.axvspan(start - 0.5, stop - 0.5, color=colour, alpha=0.15, linewidth=0, label=label)
         if labels[start] < CORRUPTED:
-            place = ((start + stop - 1) / 2, 0.98)
-            style: dict[str, Any] = {"ha": "center", "va": "top", "fontsize": 8, "color": ORANGE}
-            ax.text(*place, KINDS[labels[start]], transform=ax.get_xaxis_transform(), **style)
+            transform = ax.get_xaxis_transform()
+            ax.text((start + stop - 1) / 2, 0.98, KINDS[labels[start]], transform=transform, **_NAMED)
 
 
 def _finished(ax: "Axes", findings: Findings, offset: float = 0.0) -> "Figure":
