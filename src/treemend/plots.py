@@ -94,7 +94,7 @@ class ResultPlots:
         findings = self._findings_of(row)
         if findings.grid is not None and findings.grid[2:] in {(), (1,), (3,)}:
             return _plot_picture(findings, row, findings.grid, true)
-        ax, order, (low, width) = _axes(ax, 3.4), findings.layout_order, _units(findings)
+        ax, order, (low, width) = ax or _new_axes(3.4), findings.layout_order, _units(findings)
         places = np.arange(len(order))
 
         def shown(values: ArrayLike) -> NDArray[np.float64]:
@@ -136,7 +136,7 @@ class ResultPlots:
         from matplotlib import colors, patches
 
         findings = self.findings()
-        ax, labels = _axes(ax, 4.5), findings.cell_labels
+        ax, labels = ax or _new_axes(4.5), findings.cell_labels
         labels[findings.left_alone[:, None] & (labels < 0)] = UNUSUAL
         counts, sizes = _count_labels(labels[:, findings.layout_order])
         share = counts.sum(axis=0) / sizes
@@ -179,7 +179,7 @@ class ResultPlots:
             raise InputError("These findings have no attribute tree: plot_tree needs a result of treemend.TCS.")
         if tau is None and findings.rule is not None:
             tau = findings.rule.value if findings.rule.name == "tau" else findings.rule.tau
-        ax = _axes(ax, 3.2)
+        ax = ax or _new_axes(3.2)
         shades = cm.ScalarMappable(colors.Normalize(0, 1), "cividis")
         start, depth, width = tree.start, tree.depth, tree.stop - tree.start
         scores = findings.node_scores(np.array([row]))[0]
@@ -290,9 +290,7 @@ def _draw_images(images: Sequence[tuple["Axes", NDArray[Any]]]) -> Any:
     return drawn
 
 
-def _axes(ax: "Axes | None", height: float) -> "Axes":
-    if ax is not None:
-        return ax
+def _new_axes(height: float) -> "Axes":
     from matplotlib import pyplot
 
     return pyplot.subplots(figsize=(8, height), layout="constrained")[1]

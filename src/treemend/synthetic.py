@@ -155,7 +155,11 @@ def corrupt(kind: str, rows: Rows, masks: Masks, *, rng: Seed = 0, others: Rows 
     rng = np.random.default_rng(rng)
     n, shape = len(rows), rows.shape
     if kind == "neighbours":
-        return _exchanged(rows, masks)
+        result = rows.copy()
+        for row, column in np.argwhere(masks):
+            pair = [column, column + 1 if column < shape[1] - 1 else column - 1]
+            result[row, pair] = result[row, pair[::-1]]
+        return result
     overwritten: dict[str, Callable[[], Any]] = {
         "noise": lambda: rng.random(shape),
         "zero": lambda: 0.0,
@@ -173,12 +177,3 @@ def corrupt(kind: str, rows: Rows, masks: Masks, *, rng: Seed = 0, others: Rows 
     if kind not in overwritten:
         raise ValueError(f"kind must be one of {', '.join(KINDS + TYPOS)}; got {kind!r}")
     return np.where(masks, overwritten[kind](), rows)
-
-
-def _exchanged(rows: Rows, masks: Masks) -> Rows:
-    """Exchange each masked value with that of the next column, the last with the one before."""
-    result, last = rows.copy(), rows.shape[1] - 1
-    for row, column in np.argwhere(masks):
-        pair = [column, column + 1] if column < last else [column, column - 1]
-        result[row, pair] = result[row, pair[::-1]]
-    return result

@@ -136,11 +136,6 @@ class NumberFormat:
     thousands: str = ""
     missing: frozenset[str] = MISSING_WORDS
 
-    @property
-    def plain(self) -> bool:
-        """Whether numbers are written as programs write them."""
-        return self.decimal == "." and not self.thousands
-
     @cached_property
     def _pattern(self) -> str:
         digits = r"\d+" + (rf"|[1-9]\d{{0,2}}(?:{_THOUSANDS[self.thousands]}\d{{3}})+" if self.thousands else "")
@@ -193,5 +188,5 @@ def number_format(texts: Iterable[str], delimiter: str) -> NumberFormat:
     ``1,234`` is taken as 1234 between commas, where a decimal comma would be odd, and as 1.234 elsewhere.
     """
     distinct = list(islice(dict.fromkeys(text for text in texts if not text.isalnum()), _TEXTS_TRIED))
-    order = sorted(_NUMBER_FORMATS, key=lambda way: (not way.plain, way.decimal == delimiter))
+    order = sorted(_NUMBER_FORMATS, key=lambda way: (way != NumberFormat(), way.decimal == delimiter))
     return max(order, key=lambda way: sum(way.is_number(text) for text in distinct))
