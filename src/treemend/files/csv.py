@@ -44,12 +44,10 @@ class Lines:
     """Records of a text file as they stand, with lines without cells before, between and behind them."""
 
     data: bytes
-    records: "Records"
+    bounds: Integers  # where cells begin and end, all cells x 2
+    records: Integers  # number of the first cell of each record, and how many it has, records x 2
     first_line: int  # the number of the line with which the data begin
     file: "CsvFile"
-
-    def __len__(self) -> int:
-        return len(self.records.first)
 
     @cached_property
     def ends(self) -> Integers:
@@ -59,18 +57,18 @@ class Lines:
     @cached_property
     def places(self) -> list[str]:
         """In which file and line each record begins."""
-        lines = self.first_line + np.searchsorted(self.ends, self.records.starts)
+        lines = self.first_line + np.searchsorted(self.ends, self.bounds[self.records[:, 0], 0])
         return [f"{self.file.label}, line {line}" for line in lines.tolist()]
 
     @cached_property
     def cells(self) -> Integers:
         """Where the cells of each record begin and end, records x cells x 2."""
-        n_cells = len(self.file.names)
-        for row in np.flatnonzero(self.records.counts != n_cells)[:1]:
-            problem = f"{self.places[row]}: {self.records.counts[row]} cells, where {n_cells} were expected"
-            first = "Delete lines above the column names" if n_cells == 1 else "Correct the line"
-            raise InputError(f"{problem}. {first}, or give --delimiter if cells are cut elsewhere.")
-        return np.asarray(self.records.cells[self.records.first[:, None] + np.arange(n_cells)])
+        n_columns, (first, counts) = len(self.file.names), self.records.T
+        for row in np.flatnonzero(counts != n_columns)[:1]:
+            problem = f"{self.places[row]}: {counts[row]} cells, where {n_columns} were expected"
+            remedy = "Delete lines above the column names" if n_columns == 1 else "Correct the line"
+            raise InputError(f"{problem}. {remedy}, or give --delimiter if cells are cut elsewhere.")
+        return np.asarray(self.bounds[first[:, None] + np.arange(n_columns)])
 
     @cached_property
     def table(self) -> Any:
@@ -99,16 +97,17 @@ class CsvFile:
         begin = len(_BYTE_ORDER_MARK) if head.startswith(_BYTE_ORDER_MARK) else 0
         text = head[begin:]
         self.delimiter = options.delimiter or _find_delimiter(text, ended, kind.delimiter)
-        records = find_records(text, self.delimiter, last=ended, blank_is_record=False)
-        if not len(records.first):
+        bounds, records, end = find_records(text, self.delimiter, last=ended, blank_is_record=False)
+        if not len(records):
             problem = "holds nothing but an open quote" if text.strip() else "is empty"
             raise InputError(f"{label} {problem}. Give a file with rows.")
-        names = _as_strings(texts_at(text, records.cells[records.first[0] :][: records.counts[0]])).to_pylist()
+        first, n_columns = records[0]
+        names = _as_strings(texts_at(text, bounds[first : first + n_columns])).to_pylist()
         if not self.named:
             names = [str(position) for position in range(len(names))]
         # Columns without a name are called as by pandas.
         self.names = tuple(name if name.strip() else f"Unnamed: {position}" for position, name in enumerate(names))
-        self.preamble = head[: begin + [*records.starts.tolist(), records.end][self.named]]
+        self.preamble = head[: begin + [*bounds[records[:, 0], 0].tolist(), end][self.named]]
         self._first_line = 1 + len(line_ends(self.preamble))
         rows = self.split(head[len(self.preamble) :], self._first_line, ended=ended)[0].table
         places, length = range(len(self.names)), sample_length(len(self.names))
@@ -134,20 +133,21 @@ class CsvFile:
         for block, ended, done in self._blocks(BLOCK_BYTES, len(self.preamble)):
             lines, rest = self.split(rest + block, first_line, ended=ended)
             # A file without rows is one empty batch.
-            if len(lines) or ended:
+            if len(lines.records) or ended:
                 first_line += len(lines.ends)
                 yield Batch(self._values(lines, columns), columns, lines.places, done, lines.table, lines)
 
     def split(self, data: bytes, first_line: int, *, ended: bool) -> tuple[Lines, bytes]:
         """Cut complete records off, all but the last: blank lines that belong to it may follow."""
-        records = find_records(data, self.delimiter, last=ended, blank_is_record=len(self.names) == 1)
-        rest = data[records.end :]
+        bounds, records, end = find_records(data, self.delimiter, last=ended, blank_is_record=len(self.names) == 1)
+        rest = data[end:]
         if rest and (ended or (len(rest) > _LONGEST_QUOTED and b'"' in rest and b"\n" in rest)):
-            line = first_line + len(line_ends(data[: records.end]))
+            line = first_line + len(line_ends(data[:end]))
             raise InputError(f"{self.label}, line {line}: a quote is opened and never closed. Close it.")
         if not ended:
-            records = records.but_last()
-        return Lines(data[: records.end], records, first_line, self), data[records.end :]
+            end = int(bounds[records[-1, 0], 0]) if len(records) > 1 else 0
+            records = records[:-1]
+        return Lines(data[:end], bounds, records, first_line, self), data[end:]
 
     def written(self, value: float, column: int, decimals: int | None) -> str:
         """Return a number as it is written in a column: with so many decimals, and with the column's unit."""
@@ -155,7 +155,7 @@ class CsvFile:
         return text.replace(".", self.numbers.decimal).join(self.units.get(column, ("", "")))
 
     def _values(self, lines: Lines, columns: tuple[int, ...]) -> Floats:
-        values = np.empty((len(lines), len(columns)))
+        values = np.empty((len(lines.records), len(columns)))
         wrong: list[tuple[int, int, str]] = []
         for position, column in enumerate(columns):
             texts = self._texts(lines.table, column)
@@ -206,13 +206,13 @@ def _find_delimiter(text: bytes, ended: bool, usual: str) -> str:
     """Return what cuts the first lines into equally many cells, most of them numbers; the usual one if in doubt."""
 
     def share_of_numbers(delimiter: str) -> float:
-        records = find_records(text, delimiter, last=ended, blank_is_record=False)
-        counts = records.counts[:_RECORDS_TRIED]
-        first = records.first[: len(counts)][counts == counts[:1]]
+        bounds, records, _ = find_records(text, delimiter, last=ended, blank_is_record=False)
+        first, counts = records[:_RECORDS_TRIED].T
+        first = first[counts == counts[:1]]
         if not len(counts) or counts[0] < 2 or len(first) < 0.9 * len(counts):
             return -1.0
-        cells = records.cells[((first[1:] if len(first) > 1 else first)[:, None] + np.arange(counts[0])).ravel()]
-        texts = _as_strings(texts_at(text, cells))
+        cells = ((first[1:] if len(first) > 1 else first)[:, None] + np.arange(counts[0])).ravel()
+        texts = _as_strings(texts_at(text, bounds[cells]))
         _, wrong = number_format(texts.to_pylist(), delimiter).numbers(texts)
         return 1.0 - float(wrong.mean())
 
@@ -225,28 +225,8 @@ def line_ends(data: bytes) -> Integers:
     return np.flatnonzero((content == _NEWLINE) | ((content == _RETURN) & (following != _NEWLINE)))
 
 
-@dataclass(frozen=True, eq=False)
-class Records:
-    """Where complete records and their cells are."""
-
-    cells: Integers  # where cells begin and end, cells x 2
-    first: Integers  # the number of the first cell of each record
-    counts: Integers  # how many cells each record has
-    end: int  # where the last record ends, and lines without cells that follow it
-
-    @property
-    def starts(self) -> Integers:
-        """Where records begin."""
-        return np.asarray(self.cells[self.first, 0])
-
-    def but_last(self) -> "Records":
-        """Return all but the last: lines without cells that belong to it may follow."""
-        end = int(self.starts[-1]) if len(self.first) > 1 else 0
-        return Records(self.cells, self.first[:-1], self.counts[:-1], end)
-
-
-def find_records(data: bytes, delimiter: str, *, last: bool, blank_is_record: bool) -> Records:
-    """Find the complete records in data that begin with one.
+def find_records(data: bytes, delimiter: str, *, last: bool, blank_is_record: bool) -> tuple[Integers, Integers, int]:
+    """Find the complete records in data that begin with one; return `Lines.bounds`, `Lines.records`, and their end.
 
     With ``last``, nothing follows, so that the last record is complete. A line without anything but delimiters is a
     record only if ``blank_is_record``: where there is a single column.
@@ -265,13 +245,12 @@ def find_records(data: bytes, delimiter: str, *, last: bool, blank_is_record: bo
     last_cells = np.flatnonzero(content[at] != between[0])
     at = at[: last_cells[-1] + 1 if len(last_cells) else 0]
     ends = at - ((content[at] == _NEWLINE) & (at > 0) & is_return[at - 1])
-    cells = np.stack([np.append(0, at + 1)[:-1], ends], axis=1)
+    bounds = np.stack([np.append(0, at + 1)[:-1], ends], axis=1)
     first = np.append(0, last_cells + 1)[:-1]
-    counts = last_cells + 1 - first
+    records = np.stack([first, last_cells + 1 - first], axis=1)
     if not blank_is_record and len(first):
-        has_cells = np.maximum.reduceat(cells[:, 1] - cells[:, 0], first) > 0
-        first, counts = first[has_cells], counts[has_cells]
-    return Records(cells, first, counts, min(length, int(at[-1]) + 1) if len(at) else 0)
+        records = records[np.maximum.reduceat(bounds[:, 1] - bounds[:, 0], first) > 0]
+    return bounds, records, min(length, int(at[-1]) + 1) if len(at) else 0
 
 
 def texts_at(data: bytes, cells: Integers) -> Any:
