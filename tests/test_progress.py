@@ -96,6 +96,19 @@ def test_rounds_are_counted_inside_the_step_that_is_measured(monkeypatch, impati
     assert " 40%" in text
 
 
+def test_a_step_that_counts_is_not_measured_by_what_is_in_it(monkeypatch, impatient):
+    def nested():
+        with progress.step("mending", 1.0), progress.step("judging", 4):
+            progress.advance(1)
+            with progress.step("", 10):
+                progress.advance(9)
+                time.sleep(0.005)
+
+    text = shown(monkeypatch, Terminal(), nested)
+    assert "mending: judging (25%)" in text
+    assert "90%" not in text
+
+
 def test_messages_stand_above_the_line(monkeypatch, impatient):
     def message():
         with progress.step("working"):

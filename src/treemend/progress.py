@@ -74,7 +74,7 @@ _silent: ContextVar[bool] = ContextVar("treemend_silent", default=False)
 def step(title: str, total: float | None = None, *, in_lines: bool = False) -> Iterator[None]:
     """Show a step while the block runs; ``total`` is how much there is, which `advance` counts.
 
-    Without a title, it only measures the steps around it. With ``in_lines``, it prints a line every few seconds where
+    Without a title, it only measures a step around it that counts nothing. With ``in_lines``, it prints a line every few seconds where
     there is no terminal and no notebook.
     """
     outer, display = _display.get(), None
@@ -159,7 +159,9 @@ def _notebook_writer() -> Write:
 def _described(steps: list[_Step], *, bar: bool) -> str:
     """Return the line: titles, bar, share and note, and the seconds left or passed."""
     measured = next((one for one in steps if one.total), steps[0])
-    last, names = steps[-1], [one.title for one in steps if one.title] or ["starting"]
+    titled = [one for one in steps if one.title]
+    last = titled[-1] if titled and titled[-1].total else steps[-1]
+    names = [one.title for one in titled] or ["starting"]
     if last.total and last is not measured:
         names[-1] += f" ({last.share():.0%})"
     titles = ": ".join(names[:1] + names[1:][-1:])
