@@ -74,8 +74,8 @@ _silent: ContextVar[bool] = ContextVar("treemend_silent", default=False)
 def step(title: str, total: float | None = None, *, in_lines: bool = False) -> Iterator[None]:
     """Show a step while the block runs; ``total`` is how much there is, which `advance` counts.
 
-    Without a title, it only measures a step around it that counts nothing. With ``in_lines``, it prints a line every few seconds where
-    there is no terminal and no notebook.
+    Without a title, it only measures a step around it that counts nothing. With ``in_lines``, it prints a line every
+    few seconds where there is no terminal and no notebook.
     """
     outer, display = _display.get(), None
     if not _silent.get():

@@ -8,6 +8,7 @@ held in memory. Pickled objects are never read.
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 from zipfile import BadZipFile
@@ -78,13 +79,13 @@ def _replaced(column: Any, filled: NDArray[np.float64], mask: NDArray[np.bool_])
 
 
 class ArrowFile:
-    """A Parquet or Feather file; ``named``, ``notes``, ``numbers`` and ``units`` are as those of `CsvFile`."""
+    """A Parquet, Feather, NPY or NPZ file; ``named``, ``notes``, ``numbers`` and ``units`` are those of `CsvFile`."""
 
-    named, notes, numbers = True, (), None
+    notes, numbers = (), None
     units: ClassVar[dict[int, tuple[str, str]]] = {}
 
     def __init__(self, path: str, family: str) -> None:
-        self.label, self._family = path, family
+        self.label, self._family, self.named = path, family, family in ("parquet", "feather")
         with self._opened() as reader:
             self._schema = reader.schema_arrow if family == "parquet" else reader.schema
             self._n_groups = reader.num_row_groups if family == "parquet" else reader.num_record_batches
@@ -124,12 +125,16 @@ class ArrowFile:
                     # A buffer for each column instead of whole column chunks: a row group may be as large as the file.
                     yield parquet.ParquetFile(file, buffer_size=_READ_AHEAD, pre_buffer=False)
                 else:
-                    yield np.load(self.label, mmap_mode="r", allow_pickle=False)
+                    yield self._array
         except InputError:
             raise
         except (pa.ArrowException, OSError, ValueError, BadZipFile) as error:
             problem = f"{self.label} cannot be read as {self._family}, or is damaged or truncated: {_first_line(error)}"
             raise InputError(f"{problem}. Get a fresh copy of the file.") from None
+
+    @cached_property
+    def _array(self) -> "_Array":
+        return _Array(self.label)
 
     def _tables(self, length: int, groups: Sequence[int]) -> Iterator[tuple[float, Any]]:
         """Read groups of rows, so many rows at a time; tell which share of the file has been read."""
@@ -146,40 +151,29 @@ class ArrowFile:
                     yield (group + 1) / self._n_groups, table.slice(begin, length)
 
 
-class NpyFile(ArrowFile):
-    """An NPY file, or an NPZ file with one array: a two-dimensional array of numbers."""
+class _Array:
+    """The rows of an NPY file, or of an NPZ file with one array, in batches as those of a Feather file."""
 
-    named = False
-
-    def __init__(self, path: str, family: str) -> None:
-        self.label, self._family = path, family
-        with self._opened() as found:
-            if family == "npz" and len(found.files) != 1:
-                there = shortened(found.files) or "none"
+    def __init__(self, path: str) -> None:
+        rows = np.load(path, mmap_mode="r", allow_pickle=False)
+        if not isinstance(rows, np.ndarray):
+            if len(rows.files) != 1:
+                there = shortened(rows.files) or "none"
                 raise InputError(f"{path} must hold one array, and it holds {there}. Save the one with the rows alone.")
-            rows = np.asarray(found[found.files[0]]) if family == "npz" else found
+            rows = rows[rows.files[0]]
         if rows.ndim != 2 or rows.shape[1] == 0:
             raise InputError(f"{path} has shape {rows.shape}; rows x columns were expected. Reshape the array first.")
         if rows.dtype.kind not in "biuf" or rows.dtype.itemsize > 8:
             raise InputError(f"{path} holds {rows.dtype}, not numbers of at most 64 bits. Convert it first.")
-        self._rows, self._n_groups = rows, 1
-        self.names = tuple(map(str, range(rows.shape[1])))
-        self._schema = self._table(rows[:0]).schema
+        # At least three batches: a sample has rows of the first, the middle and the last one.
+        self._length = max(1, min(CELLS_IN_BATCH // rows.shape[1], -(-len(rows) // 3)))
+        self._rows, self.num_record_batches = rows, -(-len(rows) // self._length)
+        self.schema = self.get_batch(0).schema
 
-    @property
-    def sample(self) -> Any:
-        """The first rows and the last ones."""
-        length = sample_length(len(self.names))
-        return self._table(np.concatenate([self._rows[:length], self._rows[length:][-length:]]))
-
-    def _tables(self, length: int, groups: Sequence[int]) -> Iterator[tuple[float, Any]]:
-        del groups
-        for begin in range(0, len(self._rows), length):
-            yield min(1.0, (begin + length) / len(self._rows)), self._table(self._rows[begin : begin + length])
-
-    def _table(self, rows: NDArray[Any]) -> Any:
+    def get_batch(self, number: int) -> Any:
+        rows = self._rows[number * self._length :][: self._length]
         columns = np.asfortranarray(rows.astype(rows.dtype.newbyteorder("="), copy=False)).T
-        return pa.Table.from_arrays([pa.array(column) for column in columns], list(self.names))
+        return pa.record_batch([pa.array(column) for column in columns], list(map(str, range(len(columns)))))
 
 
 def _first_line(error: BaseException) -> str:

@@ -20,14 +20,13 @@ import numpy as np
 
 from treemend import progress
 from treemend.exceptions import ColumnsError, InputError
-from treemend.files.arrow import ArrowFile, ArrowWriter, Batch, NpyFile, NpyWriter
+from treemend.files.arrow import ArrowFile, ArrowWriter, Batch, NpyWriter
 from treemend.files.csv import CsvFile, CsvWriter
 from treemend.files.formats import STANDARD_STREAM, NumberFormat, ReadOptions, format_of
 from treemend.files.recognition import Column, recognise_columns
 from treemend.tables import columns_difference, counted, listed, matching, shortened
 
 Writer = CsvWriter | ArrowWriter | NpyWriter
-_READERS = {"parquet": ArrowFile, "feather": ArrowFile, "npy": NpyFile, "npz": NpyFile}
 
 
 class FileTable:
@@ -152,7 +151,7 @@ def _open(path: str, options: ReadOptions) -> CsvFile | ArrowFile:
     kind = format_of(path)
     if kind.family == "csv":
         return CsvFile(path, lambda: open(path, "rb"), kind, options)
-    return _READERS[kind.family](path, kind.family)
+    return ArrowFile(path, kind.family)
 
 
 def _kept_input() -> Callable[[], BinaryIO]:
