@@ -9,12 +9,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from treemend.arrays import Booleans, Floats
 
 __all__ = ["KINDS", "TYPOS", "corrupt", "scattered_masks", "square_masks", "stretch_masks", "waves"]
 
-Rows = NDArray[np.float64]
-Masks = NDArray[np.bool_]
 Seed = int | np.random.Generator
 
 KINDS = ("noise", "zero", "stuck", "swap", "additive", "offset")
@@ -25,7 +24,7 @@ TYPOS = ("factor", "sign", "neighbours")
 _SMALLEST, _LARGEST = 0.1, 0.5
 
 
-def waves(n_rows: int, n_features: int = 32, *, rng: Seed = 0, noise: float = 0.0) -> Rows:
+def waves(n_rows: int, n_features: int = 32, *, rng: Seed = 0, noise: float = 0.0) -> Floats:
     """Return sine waves of random phase and height, one a row, with normal noise if asked.
 
     Parameters
@@ -45,7 +44,7 @@ def waves(n_rows: int, n_features: int = 32, *, rng: Seed = 0, noise: float = 0.
     return np.asarray(rows + rng.normal(0, noise, rows.shape) if noise else rows)
 
 
-def stretch_masks(n_rows: int, n_features: int, *, rng: Seed = 0, count: int = 1, longest: float = _LARGEST) -> Masks:
+def stretch_masks(n_rows: int, n_features: int, *, rng: Seed = 0, count: int = 1, longest: float = 0.5) -> Booleans:
     """Return masks of one or several stretches a row, with 10 % of the columns to the share ``longest``.
 
     Parameters
@@ -81,7 +80,7 @@ def stretch_masks(n_rows: int, n_features: int, *, rng: Seed = 0, count: int = 1
     return masks
 
 
-def square_masks(n_rows: int, grid: tuple[int, int], *, rng: Seed = 0, count: int = 1) -> Masks:
+def square_masks(n_rows: int, grid: tuple[int, int], *, rng: Seed = 0, count: int = 1) -> Booleans:
     """Return masks of squares with about 10 to 50 % of the cells of a row, all sides equally likely.
 
     Parameters
@@ -108,7 +107,7 @@ def square_masks(n_rows: int, grid: tuple[int, int], *, rng: Seed = 0, count: in
     return masks.reshape(n_rows, -1)
 
 
-def scattered_masks(n_rows: int, n_features: int, share: float, *, rng: Seed = 0) -> Masks:
+def scattered_masks(n_rows: int, n_features: int, share: float, *, rng: Seed = 0) -> Booleans:
     """Return masks of single cells, each drawn with probability ``share``; every row has at least one.
 
     Parameters
@@ -127,7 +126,7 @@ def scattered_masks(n_rows: int, n_features: int, share: float, *, rng: Seed = 0
     return np.asarray(masks)
 
 
-def corrupt(kind: str, rows: Rows, masks: Masks, *, rng: Seed = 0, others: Rows | None = None) -> Rows:
+def corrupt(kind: str, rows: Floats, masks: Booleans, *, rng: Seed = 0, others: Floats | None = None) -> Floats:
     """Return a copy of the rows with the masked values overwritten.
 
     Parameters
