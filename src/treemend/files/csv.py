@@ -149,11 +149,6 @@ class CsvFile:
             records = records[:-1]
         return Lines(data[:end], bounds, records, first_line, self), data[end:]
 
-    def written(self, value: float, column: int, decimals: int | None) -> str:
-        """Return a number as it is written in a column: with so many decimals, and with the column's unit."""
-        text = repr(float(value)) if decimals is None else f"{value:.{decimals}f}"
-        return text.replace(".", self.numbers.decimal).join(self.units.get(column, ("", "")))
-
     def _values(self, lines: Lines, columns: tuple[int, ...]) -> Floats:
         values = np.empty((len(lines.records), len(columns)))
         wrong: list[tuple[int, int, str]] = []
@@ -316,12 +311,15 @@ class CsvWriter:
 
 
 def _repaired_lines(batch: Batch, lines: Lines, filled: Floats, mask: Booleans) -> bytes:
-    cells = []
+    """Return the lines with new texts where values were replaced: with the decimals and the unit of their column."""
+    file, cells = lines.file, []
     for row, position in np.argwhere(mask).tolist():
-        column = batch.columns[position]
-        text = lines.file.written(filled[row, position], column, batch.decimals[column])
-        quoted = f'"{text}"' if lines.file.delimiter in text else text
-        cells.append((*lines.cells[row, column].tolist(), quoted.encode()))
+        column, value = batch.columns[position], filled[row, position]
+        decimals = batch.decimals[column]
+        text = repr(float(value)) if decimals is None else f"{value:.{decimals}f}"
+        text = text.replace(".", file.numbers.decimal).join(file.units.get(column, ("", "")))
+        text = f'"{text}"' if file.delimiter in text else text
+        cells.append((*lines.cells[row, column].tolist(), text.encode()))
     pieces, written = [], 0
     for begin, end, new in sorted(cells):
         pieces += [lines.data[written:begin], new]
