@@ -22,19 +22,11 @@ class BaseMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
 
     A subclass has the threshold ``offset_``, the parameters ``passthrough`` and ``n_jobs``, and the type of its fitted
     model, a frozen dataclass, as ``model_type``. ``_learn`` sets ``_model`` and returns what it takes to judge the
-    reference rows themselves, which ``_mend`` and ``_declared`` take for them; ``_powerless_at`` returns the number of
-    reference rows and the false-alarm rate if these are too few for it, else None.
+    reference rows themselves, which ``_mend`` and ``_declared`` take for them, None for other rows; ``_scores`` is
+    `score_samples` of an array, ``_check_own_params`` refuses wrong parameters, and ``_powerless_at`` returns the
+    number of reference rows and the false-alarm rate if these are too few for it, else None.
     """
 
-    offset_: Any
-    passthrough: Any
-    n_jobs: Any
-    _learn: Any
-    _mend: Any
-    _scores: Any
-    _declared: Any
-    _powerless_at: Any
-    _model: Any
     _nan_in_reference: bool = True
     _preserved_dtypes: tuple[str, ...] = ("float64",)
 
