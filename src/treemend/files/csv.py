@@ -168,7 +168,7 @@ class CsvFile:
 
     def _option_for(self, text: str) -> str:
         written = number_format([text], self.delimiter)
-        if written == NumberFormat() or not written.is_number(text):
+        if written == NumberFormat() or written.numbers(pa.array([text]))[1].any():
             return f"--missing {text[:40]!r} if it stands for a missing value"
         return f"--decimal '{written.decimal}' --thousands '{written.thousands}' if its numbers are written so"
 

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -18,8 +18,8 @@ from typing import Any, BinaryIO
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from treemend.arrays import Booleans, Floats
 from treemend.exceptions import InputError, ParameterError
 
 STANDARD_STREAM = "-"
@@ -136,20 +136,13 @@ class NumberFormat:
     thousands: str = ""
     missing: frozenset[str] = MISSING_WORDS
 
-    @cached_property
-    def _pattern(self) -> str:
-        digits = r"\d+" + (rf"|[1-9]\d{{0,2}}(?:{_THOUSANDS[self.thousands]}\d{{3}})+" if self.thousands else "")
-        point, exponent = re.escape(self.decimal), r"(?:[eE][+-]?\d+)?"
-        return rf"^[+-]?(?:(?:(?:{digits})(?:{point}\d*)?|{point}\d+){exponent}|[iI][nN][fF](?:[iI][nN][iI][tT][yY])?)$"
-
-    def is_number(self, text: str) -> bool:
-        """Tell whether a text is a number, blanks around it aside."""
-        return re.match(self._pattern, text.strip(), re.ASCII) is not None
-
-    def numbers(self, texts: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    def numbers(self, texts: Any) -> tuple[Floats, Booleans]:
         """Convert a pyarrow array of strings; also tell where one is neither a number nor a missing value."""
         texts = pc.utf8_trim_whitespace(texts)
-        right = pc.match_substring_regex(texts, self._pattern)
+        digits = r"\d+" + (rf"|[1-9]\d{{0,2}}(?:{_THOUSANDS[self.thousands]}\d{{3}})+" if self.thousands else "")
+        point, exponent = re.escape(self.decimal), r"(?:[eE][+-]?\d+)?"
+        size = rf"(?:(?:{digits})(?:{point}\d*)?|{point}\d+){exponent}|[iI][nN][fF](?:[iI][nN][iI][tT][yY])?"
+        right = pc.match_substring_regex(texts, f"^[+-]?(?:{size})$")
         missing = pc.is_in(pc.ascii_lower(texts), value_set=pa.array(sorted(self.missing)))
         numbers = pc.if_else(pc.and_not(right, missing), texts, pa.scalar(None, pa.string()))
         if self.thousands:
@@ -187,6 +180,6 @@ def number_format(texts: Iterable[str], delimiter: str) -> NumberFormat:
 
     ``1,234`` is taken as 1234 between commas, where a decimal comma would be odd, and as 1.234 elsewhere.
     """
-    distinct = list(islice(dict.fromkeys(text for text in texts if not text.isalnum()), _TEXTS_TRIED))
+    distinct = pa.array(islice(dict.fromkeys(text for text in texts if not text.isalnum()), _TEXTS_TRIED), pa.string())
     order = sorted(_NUMBER_FORMATS, key=lambda way: (way != NumberFormat(), way.decimal == delimiter))
-    return max(order, key=lambda way: sum(way.is_number(text) for text in distinct))
+    return min(order, key=lambda way: int(way.numbers(distinct)[1].sum()))

@@ -14,9 +14,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
+import pyarrow as pa
 
 from treemend import progress
 from treemend.exceptions import ColumnsError, InputError
@@ -89,9 +90,11 @@ class FileTable:
         if wrong:
             problem = f"{len(wrong)} of {len(columns)} chosen columns do not hold numbers: {reasons(wrong)}"
             raise InputError(f"{self.label}: {problem}. Keep them out with --passthrough.")
-        given: list[Any] = [float(text) for text in filter(NumberFormat().is_number, self.options.missing or ())]
         # Columns x codes; a column without one has NaN, which is equal to nothing.
-        codes = np.array([given or [self.columns[column].code] for column in columns], dtype=np.float64)
+        if self.options.missing:
+            codes = np.tile(NumberFormat().numbers(pa.array(self.options.missing))[0], (len(columns), 1))
+        else:
+            codes = np.array([[self.columns[column].code] for column in columns], dtype=np.float64)
         decimals = tuple(column.decimals for column in self.columns)
         for index, source in enumerate(self.sources):
             for batch in source.batches(columns):
