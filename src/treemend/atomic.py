@@ -6,7 +6,6 @@ process leaves nothing behind; elsewhere it is called ``.NAME.XXXXXXXX.part`` un
 
 import os
 import secrets
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -41,8 +40,8 @@ def atomic_file(path: str | os.PathLike[str], *, replace: bool) -> Iterator[Bina
 
 
 def _check_target(target: Path, replace: bool) -> None:
-    with suppress(OSError):
-        if not stat.S_ISREG(os.stat(target).st_mode):
+    if os.path.exists(target):
+        if not os.path.isfile(target):
             raise OutputError(f"{target} is not a plain file. Choose another name.")
         if not replace:
             raise _exists(target)

@@ -150,8 +150,8 @@ class BaseMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
     def _check_params(self) -> None:
         self._check_own_params()
         check_names("passthrough", self.passthrough)
-        if self.n_jobs != -1:
-            check_count("n_jobs", self.n_jobs, least=1, also=(None, -1))
+        if self.n_jobs not in (None, -1):
+            check_count("n_jobs", self.n_jobs, least=1)
 
     def _fit(self, X: Any) -> Any:
         """Fit, and return what `_learn` does; whatever happens, Ctrl-C included, else the estimator is what it was."""

@@ -7,14 +7,10 @@ from typing import Any
 from treemend.exceptions import ParameterError
 
 
-def check_count(name: str, value: Any, *, least: int, also: Sequence[object] = ()) -> None:
-    """Refuse anything but an integer of at least ``least``, or one of the words in ``also``."""
-    if any(value is word or (isinstance(value, str) and value == word) for word in also):
-        return
-    whole = isinstance(value, Integral) and not isinstance(value, bool)
-    if not whole or value < least:
-        words = "".join(f" or {word!r}" for word in also)
-        raise ParameterError(f"{name} must be an integer of at least {least}{words}, got {value!r}.")
+def check_count(name: str, value: Any, *, least: int) -> None:
+    """Refuse anything but an integer of at least ``least``."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise ParameterError(f"{name} must be an integer of at least {least}, got {value!r}.")
 
 
 def check_share(name: str, value: Any, *, zero: bool) -> None:
