@@ -248,16 +248,16 @@ def find_records(data: bytes, delimiter: str, *, last: bool, blank_is_record: bo
     return bounds, records, min(length, int(at[-1]) + 1) if len(at) else 0
 
 
-def texts_at(data: bytes, cells: Integers) -> Any:
+def texts_at(data: bytes, bounds: Integers) -> Any:
     """Return cells, of which the bounds are given, as texts without quotes; as bytes if one is not in UTF-8."""
-    begins, lengths = cells[:, 0], cells[:, 1] - cells[:, 0]
-    offsets = np.append(0, np.cumsum(lengths))
-    content = np.frombuffer(data, np.uint8)[np.repeat(begins - offsets[:-1], lengths) + np.arange(offsets[-1])]
-    buffers = [None, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(content)]
-    texts = pa.Array.from_buffers(pa.binary(), len(cells), buffers)
+    # What is between the cells are pieces, too, which are not taken.
+    buffers = [None, pa.py_buffer(bounds.astype(np.int32).tobytes()), pa.py_buffer(data)]
+    pieces = pa.Array.from_buffers(pa.binary(), max(0, bounds.size - 1), buffers)
+    texts = pieces.take(pa.array(np.arange(0, bounds.size, 2)))
     if b'"' in data:
+        quoted = pc.and_(pc.starts_with(texts, '"'), pc.ends_with(texts, '"'))
         inner = pc.replace_substring(pc.binary_slice(texts, 1, -1), b'""', b'"')
-        texts = pc.if_else(pc.match_substring_regex(texts, '(?s)^".*"$'), inner, texts)
+        texts = pc.if_else(quoted, inner, texts)
     try:
         return texts.cast(pa.string())
     except pa.ArrowInvalid:
