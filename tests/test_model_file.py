@@ -1,6 +1,7 @@
 import json
 import os
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -208,3 +209,9 @@ def test_encode_and_decode_are_inverse():
     document = json.loads(json.dumps(encode(MODEL, arrays)))
     model = decode(Model, document, arrays)
     assert np.array_equal(model.parts[1].weights, MODEL.parts[1].weights)
+
+
+def test_axes_of_one_name_have_one_size():
+    model = SimpleNamespace(centre=np.zeros((2, 3)), weight=np.zeros(5))
+    with pytest.raises(ModelFileError, match=r"weight has shape \(5,\), expected \(k=2\)"):
+        check_shapes(model, {}, centre="k d", weight="k")

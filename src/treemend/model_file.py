@@ -148,14 +148,7 @@ def check_shapes(model: Any, sizes: dict[str, int], **shapes: str) -> None:
     """Check that arrays of a model have the same sizes along axes of the same name.
 
     ``shapes`` names the axes of each array field, separated by blanks; ``sizes`` holds those that are known already,
-    and new ones are added to it.
-
-    Examples
-    --------
-    >>> from types import SimpleNamespace
-    >>> check_shapes(SimpleNamespace(centre=np.zeros((2, 3)), weight=np.zeros(5)), {}, centre="k d", weight="k")
-    Traceback (most recent call last):
-    treemend.exceptions.ModelFileError: weight has shape (5,), expected (k=2).
+    and new ones are added to it: ``check_shapes(model, sizes, centre="k d", weight="k")``.
     """
     for name, axes in shapes.items():
         shape, words = getattr(model, name).shape, axes.split()
