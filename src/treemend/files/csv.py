@@ -251,8 +251,8 @@ def find_records(data: bytes, delimiter: str, *, last: bool, blank_is_record: bo
 def texts_at(data: bytes, bounds: Integers) -> Any:
     """Return cells, of which the bounds are given, as texts without quotes; as bytes if one is not in UTF-8."""
     # What is between the cells are pieces, too, which are not taken.
-    buffers = [None, pa.py_buffer(bounds.astype(np.int32).tobytes()), pa.py_buffer(data)]
-    pieces = pa.Array.from_buffers(pa.binary(), max(0, bounds.size - 1), buffers)
+    buffers = [None, pa.py_buffer(bounds.tobytes()), pa.py_buffer(data)]
+    pieces = pa.Array.from_buffers(pa.large_binary(), max(0, bounds.size - 1), buffers)
     texts = pieces.take(pa.array(np.arange(0, bounds.size, 2)))
     if b'"' in data:
         quoted = pc.and_(pc.starts_with(texts, '"'), pc.ends_with(texts, '"'))
@@ -261,7 +261,7 @@ def texts_at(data: bytes, bounds: Integers) -> Any:
     try:
         return texts.cast(pa.string())
     except pa.ArrowInvalid:
-        return texts
+        return texts.cast(pa.binary())
 
 
 def _as_strings(texts: Any) -> Any:
