@@ -118,10 +118,10 @@ def test_force_replaces(model, treemend):
     ],
 )
 def test_whatever_happens_midway_leaves_nothing(error, code, model, treemend, monkeypatch):
-    def fail(self, X, **how):
+    def fail(self, *rows, **how):
         raise error
 
-    monkeypatch.setattr(Mender, "mend", fail)
+    monkeypatch.setattr(Mender, "_mend", fail)
     monkeypatch.setattr(errors.os, "dup2", lambda *descriptors: None)
     before = sorted(os.listdir())
     got, out, err = treemend("mend", "suspect.csv", "-m", model, "-o", "o.csv", "--mask", "m.csv", "--report", "r")
@@ -202,13 +202,13 @@ def test_signals_midway_have_their_exit_codes(stop, code, long_table):
 
 @pytest.mark.parametrize(("stop", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_that_an_extension_turned_into_an_error_is_still_a_signal(stop, code, model, treemend, monkeypatch):
-    def interrupted_while_imported(self, X, **how):
+    def interrupted_while_imported(self, *rows, **how):
         try:
             signal.raise_signal(stop)
         except BaseException:
             raise TypeError("an extension module lost the exception of the handler") from None
 
-    monkeypatch.setattr(Mender, "mend", interrupted_while_imported)
+    monkeypatch.setattr(Mender, "_mend", interrupted_while_imported)
     got, _, err = treemend("mend", "suspect.csv", "-m", model, "-o", "o.csv")
     assert got == code
     assert "Traceback" not in err

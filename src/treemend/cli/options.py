@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any, NoReturn
 
 from treemend.exceptions import ParameterError
+from treemend.params import check_share
 
 Options = argparse.Namespace
 
@@ -25,13 +26,18 @@ the rows; 70 internal error; 129, 130, 143 hung up, interrupted, terminated; 141
 _FILES = "CSV, TSV, Parquet, Feather, NPY or NPZ by ending; a folder of Parquet files; - for CSV on standard input"
 _LAYOUTS = "auto, sequence, correlated, a shape such as 16x16 or 16x16x3, or a TOML file of groups, name = [columns]"
 _ALL, _SUSPECT = ("fit", "mend", "check"), ("mend", "check")
+# Options that are looked up for commands that do not have them, too.
+_OF_SOME = ("quiet", "output", "mask", "json", "report", "findings", "fail_above")
+_DEFAULTS = {"demo": {"output": "demo.png", "false_alarm_rate": 0.05}}
 # Commands, names, value and help of each option; one without a value is a flag.
 _OPTIONS = (
+    (("inspect",), "model", "MODEL", "a model that fit wrote"),
+    (("demo",), "-o --output", "PNG", "the picture [demo.png]"),
     (("fit",), "-o --output", "MODEL", "the model file to write"),
     (("mend",), "-o --output", "OUT", "where repaired rows go; - for standard output; a folder if the input is one"),
     (_SUSPECT, "-m --model", "MODEL", "a model that fit wrote"),
     (_SUSPECT, "--clean", "FILE", "learn from these clean rows; may be repeated"),
-    (_ALL, "-r --false-alarm-rate", "RATE", "share of clean rows that may be declared [0.05]"),
+    ((*_ALL, "demo"), "-r --false-alarm-rate", "RATE", "share of clean rows that may be declared [0.05]"),
     (_SUSPECT, "--fdr", "SHARE", "instead of a rate: about this share of the declared rows may be clean"),
     (("check",), "--fail-above", "SHARE", "fail if a larger share of the rows is corrupted or unusual"),
     (_SUSPECT, "--report", "HTML", "write a page that shows what was found, and why"),
@@ -57,13 +63,41 @@ _OPTIONS = (
     (_ALL, "-f --force", "", "replace files; write even if the reference does not cover the rows, or most change"),
     (_ALL, "-q --quiet", "", "print nothing but errors"),
 )
-_CHARACTERS = {"\\t": "\t", "tab": "\t", "space": " "}
-_TYPES = {"RATE": float, "SHARE": float, "N": int, "CHAR": lambda text: _CHARACTERS.get(text, text)}
 
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise ParameterError(f"{message[0].upper()}{message[1:].rstrip('.')}. See {self.prog} --help.")
+
+
+def parse_layout(text: str) -> Any:
+    """Return a layout as `treemend.Mender` takes it.
+
+    Examples
+    --------
+    >>> parse_layout("16x16x3"), parse_layout("sequence")
+    ((16, 16, 3), 'sequence')
+    """
+    if text in ("auto", "sequence", "correlated"):
+        return text
+    sides = text.lower().replace("×", "x").split("x")
+    if len(sides) in (2, 3) and all(side.isascii() and side.isdigit() for side in sides):
+        return tuple(int(side) for side in sides)
+    if not text.lower().endswith(".toml"):
+        raise argparse.ArgumentTypeError(f"must be one of {_LAYOUTS}; got {text!r}")
+    try:
+        with open(text, "rb") as file:
+            groups = tomllib.load(file)
+    except OSError as error:
+        raise argparse.ArgumentTypeError(f"{text} cannot be read: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise argparse.ArgumentTypeError(f"{text} is not a TOML file: {error}") from None
+    return groups.get("groups", groups)
+
+
+_CHARACTERS = {"\\t": "\t", "tab": "\t", "space": " "}
+_TYPES = {"RATE": float, "SHARE": float, "N": int, "LAYOUT": parse_layout}
+_TYPES["CHAR"] = lambda text: _CHARACTERS.get(text, text)
 
 
 def overview() -> str:
@@ -82,20 +116,15 @@ def overview() -> str:
 
 
 def parse(command: str, arguments: list[str]) -> Options:
-    """Return the options of a command; those that were not given are None or False."""
+    """Return the options of a command; those that were not given are None."""
     if command not in COMMANDS:
         raise ParameterError(f"There is no command {command!r}{_meant(command, COMMANDS)}. See treemend --help.")
     parser = _Parser(f"treemend {command}", description=COMMANDS[command], allow_abbrev=False)
-    parser.set_defaults(quiet=False, **dict.fromkeys(("output", "mask", "json", "report", "findings")))
+    parser.set_defaults(**(dict.fromkeys(_OF_SOME) | _DEFAULTS.get(command, {})))
     if command in _ALL:
         name = "clean" if command == "fit" else "suspect"
         parser.usage = f"treemend {command} {name.upper()}... {'-o OUTPUT ' * (command != 'check')}[options]"
         parser.add_argument("paths", nargs="+", metavar=name.upper(), help=f"{name} rows: {_FILES}")
-    elif command == "inspect":
-        parser.add_argument("model", metavar="MODEL", help="a model that fit wrote")
-    elif command == "demo":
-        parser.add_argument("-o", "--output", metavar="PNG", default="demo.png", help="the picture [demo.png]")
-        parser.add_argument("-r", "--false-alarm-rate", metavar="RATE", type=float, default=0.05, help="[0.05]")
     if command == "check":
         parser.epilog = (
             "The exit code is 1 if more rows are corrupted, or more are unusual, than in 99 of 100 clean files of this "
@@ -105,16 +134,39 @@ def parse(command: str, arguments: list[str]) -> Options:
         )
     for commands, names, value, text in _OPTIONS:
         if command in commands:
-            how: dict[str, Any] = {"action": "store_true"}
+            how: dict[str, Any] = {"action": "store_const", "const": True}
             if value:
-                how = {"metavar": value, "type": _TYPES.get(value, str), "required": names.endswith("--output")}
+                how = {"metavar": value, "type": _TYPES.get(value, str)}
                 how["action"] = "append" if text.endswith("may be repeated") else "store"
+            if names == "-o --output" and command != "demo":
+                how["required"] = True
             parser.add_argument(*names.split(), help=text, **how)
     options, unknown = parser.parse_known_intermixed_args(arguments)
     if unknown:
         hint = _meant(unknown[0].split("=")[0], parser._option_string_actions)
         raise ParameterError(f"There is no option {unknown[0]!r}{hint}. See {parser.prog} --help.")
+    if command in _SUSPECT:
+        _check(options)
     return options
+
+
+def _check(options: Options) -> None:
+    """Refuse options that contradict each other."""
+    if options.model and options.clean:
+        raise ParameterError("Give --model or --clean, not both.")
+    learning = ("layout", "contaminated", "imputation", "seed", "reference_rows")
+    given = [name for name in learning if getattr(options, name) is not None]
+    if options.model and given:
+        names = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        remedy = "Give it to treemend fit, or give --clean instead of --model."
+        raise ParameterError(f"The model is fitted already, so {names} would have no effect. {remedy}")
+    for name in ("fdr", "fail_above"):
+        if getattr(options, name) is not None:
+            check_share(f"--{name.replace('_', '-')}", getattr(options, name), zero=True)
+    if options.fdr is not None and options.false_alarm_rate is not None:
+        raise ParameterError("Give --fdr or --false-alarm-rate, not both: they are two rules for one decision.")
+    if "-" in (options.clean or ()) and "-" in options.paths:
+        raise ParameterError("Standard input can be the suspect rows or the clean ones, not both.")
 
 
 def _meant(word: str, known: Iterable[str]) -> str:
@@ -124,37 +176,6 @@ def _meant(word: str, known: Iterable[str]) -> str:
 
 def parameters(options: Options) -> dict[str, Any]:
     """Return what was asked of the estimator, by the names of its parameters."""
-    given = {
-        "false_alarm_rate": options.false_alarm_rate,
-        "layout": None if options.layout is None else parse_layout(options.layout),
-        "contaminated": options.contaminated or None,
-        "imputation": options.imputation,
-        "random_state": options.seed,
-        "n_jobs": options.n_jobs,
-    }
+    names = ("false_alarm_rate", "layout", "contaminated", "imputation", "n_jobs")
+    given = {name: getattr(options, name) for name in names} | {"random_state": options.seed}
     return {name: value for name, value in given.items() if value is not None}
-
-
-def parse_layout(text: str) -> Any:
-    """Return a layout as `treemend.Mender` takes it.
-
-    Examples
-    --------
-    >>> parse_layout("16x16x3"), parse_layout("sequence")
-    ((16, 16, 3), 'sequence')
-    """
-    if text in ("auto", "sequence", "correlated"):
-        return text
-    sides = text.lower().replace("×", "x").split("x")
-    if len(sides) in (2, 3) and all(side.isascii() and side.isdigit() for side in sides):
-        return tuple(int(side) for side in sides)
-    if not text.lower().endswith(".toml"):
-        raise ParameterError(f"--layout must be one of {_LAYOUTS}; got {text!r}.")
-    try:
-        with open(text, "rb") as file:
-            groups = tomllib.load(file)
-    except OSError as error:
-        raise ParameterError(f"{text} cannot be read: {error.strerror}. Check the path.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ParameterError(f"{text} is not a TOML file: {error}. Correct it.") from None
-    return groups.get("groups", groups)

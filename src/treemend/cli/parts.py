@@ -23,7 +23,7 @@ from treemend.cli.console import say
 from treemend.cli.errors import require
 from treemend.cli.options import Options
 from treemend.cli.reference import Estimator, Reference, find_reference, open_files
-from treemend.cli.run import check_options, mend_table
+from treemend.cli.run import mend as mend_table
 from treemend.exceptions import ColumnsError, InputError, OutputError, ParameterError
 from treemend.files.table import files_of
 from treemend.model_file import checksum_of
@@ -86,7 +86,6 @@ def _check(options: Options) -> None:
         raise ParameterError("--dask needs one folder of Parquet files, and a folder as output. Leave --dask out.")
     if options.dask is not None:
         require("distributed", "--dask", "dask")
-    check_options(options)
     if options.model is None:
         raise ParameterError("Repairing a folder file by file needs --model. Make one with treemend fit first.")
     if options.report or options.json or options.findings or options.fdr is not None:
@@ -119,7 +118,7 @@ def _mend_part(part: Options, model: Any, *, names: tuple[str, ...], columns: tu
         if path is not None:
             os.makedirs(os.path.dirname(path), exist_ok=True)
     reference = Reference(model, "model", columns, part.false_alarm_rate)
-    totals: dict[str, int] = mend_table(table, reference, part, overwrite=True)[0]["totals"]
+    totals: dict[str, int] = mend_table(part, table, reference, overwrite=True)[0]["totals"]
     return totals
 
 

@@ -5,13 +5,14 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 import treemend
 from treemend import progress
@@ -21,12 +22,11 @@ from treemend.cli.errors import NotCoveredError, printable
 from treemend.cli.options import Options
 from treemend.cli.reference import ITSELF, Reference, find_reference, learn, open_files, read_batches
 from treemend.exceptions import OutputError, ParameterError
-from treemend.files.arrow import Batch, NpyWriter
+from treemend.files.arrow import NpyWriter
 from treemend.files.formats import STANDARD_STREAM
 from treemend.files.table import FileTable, Writer, open_writer
 from treemend.mender import Mender
 from treemend.mender.drift import DriftTest
-from treemend.params import check_share
 from treemend.report import Findings, SummaryBuilder, as_html, as_json, by_column, findings_table
 from treemend.report.words import percent
 from treemend.synthetic import waves
@@ -49,46 +49,28 @@ Outcome = tuple[dict[str, Any], tuple[str, ...]]
 def fit(options: Options) -> None:
     """Learn from clean rows and write a model file."""
     table = open_files(options.paths, options)
-    _check_output(options.output, dict.fromkeys(map(os.path.realpath, table.paths), "an input"), force=options.force)
+    _check_outputs([options.output], table.paths, replace=options.force)
     learnt, n_rows = learn(table, options)
     learnt.estimator.save(options.output)
     size = f"{counted(n_rows, 'row')} of {counted(learnt.estimator.n_features_in_, 'column')}"
     say(f"{options.output}: learnt from {size}", quiet=options.quiet)
 
 
-def mend(options: Options) -> Outcome:
-    """Judge all rows, write what is to be written, and return what was found."""
-    check_options(options)
-    return mend_table(open_files(options.paths, options), None, options)
-
-
-def check_options(options: Options) -> None:
-    """Refuse options that contradict each other, before anything is read."""
-    if options.model and options.clean:
-        raise ParameterError("Give --model or --clean, not both.")
-    learning = ("layout", "contaminated", "imputation", "seed", "reference_rows")
-    # An option that was not given is None or False; the seed 0 was given.
-    given = [name for name in learning if getattr(options, name) is not None and getattr(options, name) is not False]
-    if options.model and given:
-        names = ", ".join(f"--{name.replace('_', '-')}" for name in given)
-        remedy = "Give it to treemend fit, or give --clean instead of --model."
-        raise ParameterError(f"The model is fitted already, so {names} would have no effect. {remedy}")
-    if options.fdr is not None:
-        check_share("--fdr", options.fdr, zero=True)
-        if options.false_alarm_rate is not None:
-            raise ParameterError("Give --fdr or --false-alarm-rate, not both: they are two rules for one decision.")
-    if STANDARD_STREAM in (options.clean or ()) and STANDARD_STREAM in options.paths:
-        raise ParameterError("Standard input can be the suspect rows or the clean ones, not both.")
-
-
-def mend_table(table: FileTable, reference: Reference | None, options: Options, *, overwrite: bool = False) -> Outcome:
-    """Send all batches of a table through the reference, which is found first if there is none, and into files."""
-    begun = time.monotonic()
+def mend(
+    options: Options, table: FileTable | None = None, reference: Reference | None = None, *, overwrite: bool = False
+) -> Outcome:
+    """Send all batches of a table through the reference and into files; the options say what is not given."""
+    begun, replace_files = time.monotonic(), bool(options.force or overwrite)
+    table = table or open_files(options.paths, options)
     inputs = [*table.paths, *(options.clean or ()), *filter(None, [options.model])]
+    # What is opened first appears last: standard output, or else the rows, so that where they are, the others are.
     targets = {name: path for name in _OUTPUTS if (path := getattr(options, name)) is not None}
+    targets = dict(sorted(targets.items(), key=lambda target: target[1] != STANDARD_STREAM))
+    _check_outputs(targets.values(), inputs, replace=replace_files)
     words = [_words("--label", options.label, table), table.units | _words("--unit", options.unit, table)]
     where = f"{options.findings} has" if options.findings else "The option --findings writes"
-    with _opened_outputs(targets, inputs, force=options.force or overwrite) as files:
+    with ExitStack() as stack:
+        files = {name: stack.enter_context(_opened(path, replace=replace_files)) for name, path in targets.items()}
         how: dict[str, Any] = {"output": {"like": table}, "mask": {"named": table.named}, "findings": {}}
         writers = {
             name: open_writer(targets[name], file, delimiter=options.delimiter, **how[name])
@@ -96,8 +78,6 @@ def mend_table(table: FileTable, reference: Reference | None, options: Options, 
             if name in how
         }
         reference = reference or find_reference(table, options)
-        if options.fdr is not None and reference.own is None:
-            reference = reference.at_fdr(options.fdr, table)
         places = list(enumerate(reference.columns))
         labels, units = ({place: given[column] for place, column in places if column in given} for given in words)
         rest = f"{where} the findings of every row."
@@ -116,7 +96,7 @@ def mend_table(table: FileTable, reference: Reference | None, options: Options, 
                 "method": type(reference.estimator).__name__,
                 "reference": reference.kind,
                 "parameters": reference.estimator.get_params(deep=False),
-                "drift": list(drift),
+                "drift": drift,
                 "seconds": round(time.monotonic() - begun, 3),
                 "summary": summary,
             }
@@ -124,39 +104,29 @@ def mend_table(table: FileTable, reference: Reference | None, options: Options, 
     return summary, drift
 
 
-@contextmanager
-def _opened_outputs(targets: dict[str, str], inputs: Sequence[str], *, force: bool) -> Iterator[dict[str, BinaryIO]]:
-    """Open outputs by name; they appear when the block has ended, the first one last: where it is, the others are."""
-    taken = {os.path.realpath(path): "an input" for path in inputs if path != STANDARD_STREAM}
-    if list(targets.values()).count(STANDARD_STREAM) > 1:
-        raise OutputError("Standard output can take only one of the outputs. Give a file for the others.")
-    # Standard output is entered first, and so is the last to get its bytes.
-    in_order = sorted(targets.items(), key=lambda target: target[1] != STANDARD_STREAM)
-    with ExitStack() as stack:
-        yield {name: stack.enter_context(_opened_output(path, taken, force=force)) for name, path in in_order}
-
-
-@contextmanager
-def _opened_output(path: str, taken: dict[str, str], *, force: bool) -> Iterator[BinaryIO]:
-    if path == STANDARD_STREAM:
-        with tempfile.TemporaryFile() as file:
-            yield file
-            file.seek(0)
-            shutil.copyfileobj(file, sys.stdout.buffer)
-        return
-    _check_output(path, taken, force=force)
-    with atomic_file(path, replace=force) as file:
-        yield file
-
-
-def _check_output(path: str, taken: dict[str, str], *, force: bool) -> None:
+def _check_outputs(outputs: Iterable[str], inputs: Iterable[str], *, replace: bool) -> None:
     """Refuse an output that is an input or another output, by their real paths, or that exists."""
-    real = os.path.realpath(path)
-    if real in taken:
-        raise OutputError(f"{path} is already {taken[real]} and cannot be an output. Choose another name.")
-    taken[real] = "an output"
-    if os.path.exists(real) and not force:
-        raise OutputError(f"{path} already exists; not overwritten. Choose another name, or give --force.")
+    taken = {os.path.realpath(path): "an input" for path in inputs if path != STANDARD_STREAM}
+    for path in outputs:
+        real = path if path == STANDARD_STREAM else os.path.realpath(path)
+        if real in taken:
+            raise OutputError(f"{path} is already {taken[real]} and cannot be an output. Choose another name.")
+        taken[real] = "an output"
+        if real != STANDARD_STREAM and os.path.exists(real) and not replace:
+            raise OutputError(f"{path} already exists; not overwritten. Choose another name, or give --force.")
+
+
+@contextmanager
+def _opened(path: str, *, replace: bool) -> Iterator[BinaryIO]:
+    """Open a file, or what is copied to standard output when the block has ended."""
+    if path != STANDARD_STREAM:
+        with atomic_file(path, replace=replace) as file:
+            yield file
+        return
+    with tempfile.TemporaryFile() as file:
+        yield file
+        file.seek(0)
+        shutil.copyfileobj(file, sys.stdout.buffer)
 
 
 def _words(option: str, texts: list[str] | None, table: FileTable) -> dict[int, str]:
@@ -172,15 +142,15 @@ def _walk(
     table: FileTable, reference: Reference, writers: dict[str, Writer], builder: SummaryBuilder, options: Options
 ) -> tuple[str, ...]:
     """Judge and write every batch, in memory that does not grow with the table; return the signs of drift."""
-    columns = reference.columns
+    columns, n_rows = reference.columns, 0
+    others = tuple(sorted({*range(len(table.names))} - {*columns})) if table.named else ()
     # Chosen columns of an array keep their numbers.
     chosen = table.named or len(columns) < len(table.names)
     names = tuple(f"{'' if table.named else 'column '}{table.names[column]}" for column in columns) if chosen else None
-    others = tuple(sorted({*range(len(table.names))} - {*columns})) if table.named else ()
     drift = None
     if isinstance(reference.estimator, Mender) and reference.kind != ITSELF:
         drift = DriftTest(reference.estimator._model.drift)
-    n_rows, touched = 0, np.zeros(len(columns), dtype=bool)
+    touched = np.zeros(len(columns), dtype=bool)
     for batch in read_batches(table, columns, "mending" if "output" in writers else "checking"):
         found = reference.findings(batch.values, n_rows)
         put_in = found.mask | found.only_missing
@@ -189,15 +159,16 @@ def _walk(
         if "output" in writers:
             touched |= put_in.any(axis=0)
             writers["output"].write(batch, found.after, put_in)
+        beside = batch.table.select(others)
         if "mask" in writers:
             # An array cannot hold the columns that were passed through.
-            passed = () if isinstance(writers["mask"], NpyWriter) else others
-            mask = dict(zip(found.column_names, np.ascontiguousarray(found.mask.T), strict=True))
-            writers["mask"].write_table(_with_others(batch, np.arange(len(batch)), passed, mask))
+            passed = beside.select([]) if isinstance(writers["mask"], NpyWriter) else beside
+            writers["mask"].write_table(_joined(passed, dict(zip(found.column_names, found.mask.T, strict=True))))
         if "findings" in writers:
-            writers["findings"].write_table(_findings_table(batch, found, others, n_rows))
-        if drift is not None and found.unusual is not None:
-            drift.add(found.before, found.mask, found.unusual)
+            lines = _findings_lines(found, n_rows)
+            writers["findings"].write_table(_joined(beside.take(pc.subtract(lines["row"], n_rows)), lines))
+        if drift is not None:
+            drift.add(found.before, found.mask, found.left_alone)
         n_rows += len(batch)
     for writer in writers.values():
         writer.close()
@@ -208,6 +179,18 @@ def _walk(
     notes = () if drift is None else drift.notes(names)
     builder.add(replace(found.take(np.arange(0)), notes=notes))
     return notes
+
+
+def _findings_lines(found: Findings, first_row: int) -> dict[str, Any]:
+    """Return one line for each run of cells, as columns."""
+    lines = findings_table(found, first_row=first_row)
+    lines["place"] = lines.pop("id")
+    return {name: pa.array(values, _TYPES.get(name, pa.float64())) for name, values in lines.items()}
+
+
+def _joined(passed: Any, columns: dict[str, Any]) -> Any:
+    """Return a table of columns, after those that were passed through."""
+    return pa.table({name: passed[name] for name in passed.column_names if name not in columns} | columns)
 
 
 def _stop_if_not_covered(label: str, summary: dict[str, Any], drift: tuple[str, ...], options: Options) -> None:
@@ -224,25 +207,8 @@ def _stop_if_not_covered(label: str, summary: dict[str, Any], drift: tuple[str, 
     say(f"note: {told}", quiet=options.quiet)
 
 
-def _findings_table(batch: Batch, found: Findings, others: tuple[int, ...], first: int) -> Any:
-    """Return one line for each run of cells, after the columns that were passed through."""
-    lines = findings_table(found, first_row=first)
-    rows = np.array(lines["row"], dtype=np.int64) - first
-    lines["place"] = lines.pop("id")
-    columns = {name: pa.array(values, _TYPES.get(name, pa.float64())) for name, values in lines.items()}
-    return _with_others(batch, rows, others, columns)
-
-
-def _with_others(batch: Batch, rows: Any, others: tuple[int, ...], columns: dict[str, Any]) -> Any:
-    """Return a table of columns, after other columns of the batch at some rows."""
-    passed = batch.table.select(others).take(pa.array(rows, pa.int64()))
-    return pa.table({name: passed[name] for name in passed.column_names if name not in columns} | columns)
-
-
 def check(options: Options) -> tuple[bool, list[str]]:
     """Tell whether rows hold more than clean rows do, and return lines that say what was found."""
-    if options.fail_above is not None:
-        check_share("--fail-above", options.fail_above, zero=True)
     summary, drift = mend(options)
     fails, verdict = _verdict(summary, drift, options.fail_above)
     return fails, [summary["headline"], *worst_rows(summary), verdict]
