@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 import treemend
 from treemend import progress
 from treemend.atomic import atomic_file
+from treemend.cli.app import Options
 from treemend.cli.console import say, worst_rows
 from treemend.cli.errors import NotCoveredError, printable
-from treemend.cli.options import Options
 from treemend.cli.reference import ITSELF, Reference, find_reference, learn, open_files, read_batches
 from treemend.exceptions import OutputError, ParameterError
 from treemend.files.arrow import NpyWriter
@@ -42,24 +42,24 @@ _OUTPUTS = ("output", "mask", "findings", "report", "json")
 # The types of columns of findings that are not floats: a batch without any finding has those of the others.
 _TYPES = {"row": pa.int64(), "n_cells": pa.int64()}
 _TYPES |= dict.fromkeys(("place", "first_column", "last_column", "kind"), pa.string())
-# The report's summary, and one sentence for each sign of drift.
-Outcome = tuple[dict[str, Any], tuple[str, ...]]
 
 
-def fit(options: Options) -> None:
-    """Learn from clean rows and write a model file."""
+def fit(options: Options) -> str:
+    """Learn from clean rows and write a model file; return a line that says of how many."""
     table = open_files(options.paths, options)
     _check_outputs([options.output], table.paths, replace=options.force)
     learnt, n_rows = learn(table, options)
     learnt.estimator.save(options.output)
-    size = f"{counted(n_rows, 'row')} of {counted(learnt.estimator.n_features_in_, 'column')}"
-    say(f"{options.output}: learnt from {size}", quiet=options.quiet)
+    return f"learnt from {counted(n_rows, 'row')} of {counted(learnt.estimator.n_features_in_, 'column')}"
 
 
 def mend(
     options: Options, table: FileTable | None = None, reference: Reference | None = None, *, overwrite: bool = False
-) -> Outcome:
-    """Send all batches of a table through the reference and into files; the options say what is not given."""
+) -> dict[str, Any]:
+    """Send all batches of a table through the reference and into files; the options say what is not given.
+
+    Returns what the JSON output holds.
+    """
     begun, replace_files = time.monotonic(), bool(options.force or overwrite)
     table = table or open_files(options.paths, options)
     inputs = [*table.paths, *(options.clean or ()), *filter(None, [options.model])]
@@ -73,35 +73,35 @@ def mend(
         files = {name: stack.enter_context(_opened(path, replace=replace_files)) for name, path in targets.items()}
         how: dict[str, Any] = {"output": {"like": table}, "mask": {"named": table.named}, "findings": {}}
         writers = {
-            name: open_writer(targets[name], file, delimiter=options.delimiter, **how[name])
-            for name, file in files.items()
-            if name in how
+            name: open_writer(targets[name], files[name], delimiter=options.delimiter, **how[name])
+            for name in how
+            if name in files
         }
         reference = reference or find_reference(table, options)
         places = list(enumerate(reference.columns))
         labels, units = ({place: given[column] for place, column in places if column in given} for given in words)
         rest = f"{where} the findings of every row."
         builder = SummaryBuilder(repaired=options.output is not None, labels=labels, units=units, rest=rest)
-        drift = _walk(table, reference, writers, builder, options)
+        _walk(table, reference, writers, builder, options)
         summary = builder.summary()
-        _stop_if_not_covered(table.label, summary, drift, options)
+        found = {
+            "treemend": treemend.__version__,
+            "input": [source.label for source in table.sources],
+            "output": options.output,
+            "method": type(reference.estimator).__name__,
+            "reference": reference.kind,
+            "parameters": reference.estimator.get_params(deep=False),
+            "drift": [] if reference.kind == ITSELF else summary["warnings"],
+            "seconds": round(time.monotonic() - begun, 3),
+            "summary": summary,
+        }
+        _stop_if_not_covered(table.label, found, options)
         if "report" in files:
             page = as_html(summary, f"treemend report: {printable(table.label)}")
             files["report"].write(page.encode("utf-8", "backslashreplace"))
         if "json" in files:
-            told = {
-                "treemend": treemend.__version__,
-                "input": [source.label for source in table.sources],
-                "output": options.output,
-                "method": type(reference.estimator).__name__,
-                "reference": reference.kind,
-                "parameters": reference.estimator.get_params(deep=False),
-                "drift": drift,
-                "seconds": round(time.monotonic() - begun, 3),
-                "summary": summary,
-            }
-            files["json"].write(as_json(told).encode("ascii") + b"\n")
-    return summary, drift
+            files["json"].write(as_json(found).encode("ascii") + b"\n")
+    return found
 
 
 def _check_outputs(outputs: Iterable[str], inputs: Iterable[str], *, replace: bool) -> None:
@@ -140,8 +140,8 @@ def _words(option: str, texts: list[str] | None, table: FileTable) -> dict[int, 
 
 def _walk(
     table: FileTable, reference: Reference, writers: dict[str, Writer], builder: SummaryBuilder, options: Options
-) -> tuple[str, ...]:
-    """Judge and write every batch, in memory that does not grow with the table; return the signs of drift."""
+) -> None:
+    """Judge and write every batch, in memory that does not grow with the table."""
     columns, n_rows = reference.columns, 0
     others = tuple(sorted({*range(len(table.names))} - {*columns})) if table.named else ()
     # Chosen columns of an array keep their numbers.
@@ -176,9 +176,8 @@ def _walk(
     rounded = [one.name for one, is_touched in zip(looked_at, touched, strict=True) if is_touched and one.decimals == 0]
     if rounded:
         say(f"note: {table.label}: rounded in columns of integers: {listed(rounded)}", quiet=options.quiet)
-    notes = () if drift is None else drift.notes(names)
-    builder.add(replace(found.take(np.arange(0)), notes=notes))
-    return notes
+    if drift is not None:
+        builder.add(replace(found.take(np.arange(0)), notes=drift.notes(names)))
 
 
 def _findings_lines(found: Findings, first_row: int) -> dict[str, Any]:
@@ -193,13 +192,13 @@ def _joined(passed: Any, columns: dict[str, Any]) -> Any:
     return pa.table({name: passed[name] for name in passed.column_names if name not in columns} | columns)
 
 
-def _stop_if_not_covered(label: str, summary: dict[str, Any], drift: tuple[str, ...], options: Options) -> None:
+def _stop_if_not_covered(label: str, found: dict[str, Any], options: Options) -> None:
     """Leave the table as it is if what was found looks like another kind of rows rather than corruption."""
-    totals, reasons = summary["totals"], list(drift)
+    totals, reasons = found["summary"]["totals"], list(found["drift"])
     share = (totals["corrupted_rows"] + totals["unusual_rows"]) / max(1, totals["rows"])
     if share > MOST_DECLARED and totals["rows"] >= FEWEST_ROWS_TO_STOP:
         reasons.append(f"{percent(share)} of the rows are corrupted or unusual.")
-    if not reasons or not summary["repaired"]:
+    if not reasons or options.output is None:
         return
     told = f"The reference does not seem to cover {label}: {' '.join(reasons)}"
     if not options.force:
@@ -209,12 +208,13 @@ def _stop_if_not_covered(label: str, summary: dict[str, Any], drift: tuple[str, 
 
 def check(options: Options) -> tuple[bool, list[str]]:
     """Tell whether rows hold more than clean rows do, and return lines that say what was found."""
-    summary, drift = mend(options)
-    fails, verdict = _verdict(summary, drift, options.fail_above)
-    return fails, [summary["headline"], *worst_rows(summary), verdict]
+    found = mend(options)
+    fails, verdict = _verdict(found["summary"], found["drift"], options.fail_above)
+    verdict = f"{'fails' if fails else 'passes'}: {verdict}"
+    return fails, [found["summary"]["headline"], *worst_rows(found["summary"]), verdict]
 
 
-def _verdict(summary: dict[str, Any], drift: tuple[str, ...], fail_above: float | None) -> tuple[bool, str]:
+def _verdict(summary: dict[str, Any], drift: list[str], fail_above: float | None) -> tuple[bool, str]:
     """Tell whether `check` fails, and why, in one line.
 
     If all rows are clean, the number of corrupted rows follows a beta-binomial distribution, and so does that of
@@ -227,23 +227,21 @@ def _verdict(summary: dict[str, Any], drift: tuple[str, ...], fail_above: float 
     corrupted, unusual = summary["totals"]["corrupted_rows"], summary["totals"]["unusual_rows"]
     found = f"{corrupted:,} of {counted(n_rows, 'row')} corrupted, {unusual:,} unusual"
     if drift:
-        return True, f"fails: the reference does not cover the rows. {' '.join(drift)}"
+        return True, f"the reference does not cover the rows. {' '.join(drift)}"
     if fail_above is not None:
-        fails, limit = corrupted + unusual > fail_above * n_rows, f"{percent(fail_above)} allowed"
-    elif rule.get("name") == "fdr":
-        fails, limit = corrupted > 0, f"at a false discovery rate of {percent(rule['value'])}"
-    else:
-        rate, n_reference = rule.get("rate") or 0.0, rule.get("reference_rows") or 0
-        n_above = int(rate * (n_reference + 1))
-        clean = betabinom(n_rows, n_above, n_reference + 1 - n_above) if n_above else binom(n_rows, rate)
-        usual = int(clean.ppf(1 - CHECK_LEVEL / 2))
-        fails = max(corrupted, unusual) > usual
-        limit = f"{1 - CHECK_LEVEL:.0%} of clean files of this size have at most {usual:,} of each"
-    return fails, f"{'fails' if fails else 'passes'}: {found}; {limit}"
+        return corrupted + unusual > fail_above * n_rows, f"{found}; {percent(fail_above)} allowed"
+    if rule.get("name") == "fdr":
+        return corrupted > 0, f"{found}; at a false discovery rate of {percent(rule['value'])}"
+    rate, n_reference = rule.get("rate") or 0.0, rule.get("reference_rows") or 0
+    n_above = int(rate * (n_reference + 1))
+    clean = betabinom(n_rows, n_above, n_reference + 1 - n_above) if n_above else binom(n_rows, rate)
+    usual = int(clean.ppf(1 - CHECK_LEVEL / 2))
+    told = f"{found}; {1 - CHECK_LEVEL:.0%} of clean files of this size have at most {usual:,} of each"
+    return max(corrupted, unusual) > usual, told
 
 
-def compile_kernels() -> None:
-    """Call every kernel once, so that the compiled code is stored on disk."""
+def compile_kernels() -> str:
+    """Call every kernel once, so that the compiled code is stored on disk; return a line that says how long it took."""
     begun = time.monotonic()
     rows = waves(60, 36, rng=0, noise=0.1)
     rows[::3, 4:12] = np.random.default_rng(0).uniform(-2, 2, (20, 8))
@@ -257,4 +255,4 @@ def compile_kernels() -> None:
         with progress.step(f"kernels for {what}"):
             estimator.fit(rows).mend(gaps)
     Mender().fit(gaps).mend(rows)
-    say(f"everything is compiled ({time.monotonic() - begun:.0f} s)", quiet=False)
+    return f"everything is compiled ({time.monotonic() - begun:.0f} s)"

@@ -143,13 +143,15 @@ def fit(collection: Any, *, n_rows: int = 100_000, **parameters: Any) -> Mender:
     mender = Mender(**parameters)
     parts = np.ravel(np.array(_in_rows(collection).to_delayed(), dtype=object)).tolist()
     lengths = np.array(dask.compute(*(dask.delayed(len)(part) for part in parts)))
-    n_all, firsts = int(lengths.sum()), np.cumsum(lengths) - lengths
-    if n_all == 0:
+    if lengths.sum() == 0:
         raise InputError("The reference has no rows. Give a collection with rows.")
-    seed = parameters.get("random_state", 0)
-    chosen = sample_rows(n_all, n_rows, seed if isinstance(seed, int) else 0)
-    places, numbers = np.split(chosen, np.searchsorted(chosen, firsts[1:])), np.flatnonzero(lengths).tolist()
-    taken = [dask.delayed(take_rows)(parts[k], places[k] - firsts[k], mender.passthrough, k) for k in numbers]
+    seed = mender.random_state if isinstance(mender.random_state, int) else 0
+    chosen, firsts = sample_rows(int(lengths.sum()), n_rows, seed), np.cumsum(lengths) - lengths
+    places = np.split(chosen, np.searchsorted(chosen, firsts[1:]))
+    taken = [
+        dask.delayed(take_rows)(parts[number], places[number] - firsts[number], mender.passthrough, number)
+        for number in np.flatnonzero(lengths).tolist()
+    ]
     pieces = dask.compute(*taken)
     if isinstance(pieces[0], np.ndarray):
         return mender.fit(np.concatenate(pieces))
@@ -188,13 +190,14 @@ def _mapped(collection: Any, model: Any, function: Callable[[Estimator, Any], di
     Example rows tell the types of all tables, and foreign columns are refused before anything is sent.
     """
     rows = _in_rows(collection)
-    is_array = isinstance(rows, da.Array)
     sent = ModelFile.at(model) if isinstance(model, str | os.PathLike) else model
     if not isinstance(sent, Mender | TCS | ModelFile):
         kinds = "a fitted Mender or TCS, or the path of a model file"
         raise ParameterError(f"model must be {kinds}, got {type(model).__name__}.")
+    is_array = isinstance(rows, da.Array)
     example = function(loaded(sent), np.ones((1, rows.shape[1]), rows.dtype) if is_array else rows._meta_nonempty)
-    empty: dict[str, Any] = {name: None if table is None else table[:0] for name, table in example.items()}
+    # The tables of a chunk without rows, which have the types of all chunks.
+    empty: dict[str, Any] = {name: table[:0] for name, table in example.items() if table is not None}
     if not is_array and "repaired" in empty:
         # Dividing turns columns of integers into floats, whatever their kind.
         floats = (empty["repaired"][empty["mask"].columns] / 1).dtypes
@@ -205,7 +208,7 @@ def _mapped(collection: Any, model: Any, function: Callable[[Estimator, Any], di
     else:
         # Dask has no type for dicts of tables: the type of the rows stands for it.
         mapped = rows.map_partitions(apply_to_chunk, *shared, meta=rows._meta, enforce_metadata=False)
-    return {name: None if like is None else _taken(mapped, name, like) for name, like in empty.items()}
+    return dict.fromkeys(example) | {name: _taken(mapped, name, like) for name, like in empty.items()}
 
 
 def _taken(mapped: Any, name: str, like: Any) -> Any:

@@ -4,8 +4,6 @@ Where all cores are workers, Dask's profiler, its clocks and its statistics of t
 """
 
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import dask
 from distributed import Client
@@ -17,12 +15,10 @@ _LITTLE_UPKEEP = {
 }
 
 
-@contextmanager
-def local_client(n_workers: int) -> Iterator[Client]:
-    """Start worker processes of one thread each, and stop them in the end; the client is not the default one."""
-    with (
-        dask.config.set(_LITTLE_UPKEEP),
-        Client(
+def local_client(n_workers: int) -> Client:
+    """Start worker processes of one thread each, which stop when the client is closed; it is not the default one."""
+    with dask.config.set(_LITTLE_UPKEEP):
+        return Client(
             n_workers=n_workers,
             threads_per_worker=1,
             processes=True,
@@ -30,6 +26,4 @@ def local_client(n_workers: int) -> Iterator[Client]:
             scheduler_kwargs={"dashboard": False},
             silence_logs=logging.CRITICAL,
             set_as_default=False,
-        ) as client,
-    ):
-        yield client
+        )
