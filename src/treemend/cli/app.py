@@ -4,7 +4,8 @@ import argparse
 import difflib
 import sys
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import treemend
@@ -186,6 +187,31 @@ def parameters(options: Options) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value is not None}
 
 
+def say(message: str, *, quiet: bool) -> None:
+    """Print one line on standard error."""
+    if not quiet:
+        progress.say(printable(message))
+
+
+@contextmanager
+def compilation_said(*, quiet: bool) -> Iterator[None]:
+    """Print a line when the block compiles something, which is then stored on disk."""
+    from numba.core import event
+
+    class Listener(event.Listener):
+        said = quiet
+
+        def on_start(self, _: Any) -> None:
+            if not self.said:
+                self.said = True
+                progress.say("compiling, once on this machine")
+
+        on_end = on_start
+
+    with event.install_listener("numba:compile", Listener()):
+        yield
+
+
 def command_line(arguments: list[str]) -> int:
     """Run the command that was asked for, and return the exit code."""
     name = arguments[0] if arguments else ""
@@ -199,11 +225,8 @@ def command_line(arguments: list[str]) -> int:
     if name == "demo":
         require("matplotlib", "The demonstration", "plots")
     # Loading libraries takes a second already. What is found is printed when the line of progress is gone.
-    with progress.silenced(options.quiet), progress.step("", in_lines=True):
-        from treemend.cli.console import compilation_said
-
-        with compilation_said(quiet=options.quiet):
-            code, lines = _run(name, options)
+    with progress.silenced(options.quiet), progress.step("", in_lines=True), compilation_said(quiet=options.quiet):
+        code, lines = _run(name, options)
     to_error = name in ("fit", "mend", "compile") or "-" in (options.json, options.report, options.findings)
     for line in [] if options.quiet else lines:
         print(printable(line), file=sys.stderr if to_error else sys.stdout)
@@ -212,13 +235,13 @@ def command_line(arguments: list[str]) -> int:
 
 def _run(name: str, options: Options) -> tuple[int, list[str]]:
     """Run a command; return its exit code, and lines that say what was found."""
-    from treemend.cli import console, parts, run
+    from treemend.cli import parts, run
 
     if name == "check":
         fails, lines = run.check(options)
         return FOUND * fails, lines
     if name == "inspect":
-        return 0, console.model_lines(options.model)
+        return 0, run.model_lines(options.model)
     if name == "demo":
         from treemend.demo import run as run_demo
 

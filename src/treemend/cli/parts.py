@@ -22,8 +22,7 @@ import treemend
 from treemend import progress
 from treemend.atomic import atomic_file
 from treemend.cli import run
-from treemend.cli.app import Options
-from treemend.cli.console import say
+from treemend.cli.app import Options, say
 from treemend.cli.errors import require
 from treemend.cli.reference import Estimator, Reference, find_reference, open_files
 from treemend.exceptions import ColumnsError, InputError, OutputError, ParameterError

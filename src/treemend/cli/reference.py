@@ -9,8 +9,7 @@ import pyarrow as pa
 
 from treemend import progress
 from treemend.arrays import Floats
-from treemend.cli.app import Options, parameters
-from treemend.cli.console import say
+from treemend.cli.app import Options, parameters, say
 from treemend.exceptions import ColumnsError, InputError, ParameterError
 from treemend.files.arrow import Batch
 from treemend.files.formats import ReadOptions

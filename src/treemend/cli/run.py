@@ -1,4 +1,4 @@
-"""fit, mend and check: batches of rows through an estimator and into files."""
+"""What the commands do: batches of rows through an estimator and into files, and lines that say what was found."""
 
 import os
 import shutil
@@ -17,20 +17,21 @@ import pyarrow.compute as pc
 import treemend
 from treemend import progress
 from treemend.atomic import atomic_file
-from treemend.cli.app import Options
-from treemend.cli.console import say, worst_rows
+from treemend.cli.app import Options, say
 from treemend.cli.errors import NotCoveredError, printable
 from treemend.cli.reference import ITSELF, Reference, find_reference, learn, open_files, read_batches
 from treemend.exceptions import OutputError, ParameterError
 from treemend.files.arrow import NpyWriter
 from treemend.files.formats import STANDARD_STREAM
 from treemend.files.table import FileTable, Writer, open_writer
+from treemend.loading import read_estimator
 from treemend.mender import Mender
 from treemend.mender.drift import DriftTest
+from treemend.model_file import checksum_of
 from treemend.report import Findings, SummaryBuilder, as_html, as_json, by_column, findings_table
-from treemend.report.words import percent
+from treemend.report.words import name_run, percent
 from treemend.synthetic import waves
-from treemend.tables import counted, listed
+from treemend.tables import counted, listed, shortened
 from treemend.tcs import TCS
 
 # More than this share of the rows declared is not what repairing is for, even if no column has drifted.
@@ -38,6 +39,7 @@ MOST_DECLARED = 0.7
 FEWEST_ROWS_TO_STOP = 20
 # The probability that `check` fails a clean file.
 CHECK_LEVEL = 0.01
+_ROWS_LISTED, _RUNS_LISTED = 10, 3
 _OUTPUTS = ("output", "mask", "findings", "report", "json")
 # The types of columns of findings that are not floats: a batch without any finding has those of the others.
 _TYPES = {"row": pa.int64(), "n_cells": pa.int64()}
@@ -211,7 +213,7 @@ def check(options: Options) -> tuple[bool, list[str]]:
     found = mend(options)
     fails, verdict = _verdict(found["summary"], found["drift"], options.fail_above)
     verdict = f"{'fails' if fails else 'passes'}: {verdict}"
-    return fails, [found["summary"]["headline"], *worst_rows(found["summary"]), verdict]
+    return fails, [found["summary"]["headline"], *_worst_rows(found["summary"]), verdict]
 
 
 def _verdict(summary: dict[str, Any], drift: list[str], fail_above: float | None) -> tuple[bool, str]:
@@ -238,6 +240,61 @@ def _verdict(summary: dict[str, Any], drift: list[str], fail_above: float | None
     usual = int(clean.ppf(1 - CHECK_LEVEL / 2))
     told = f"{found}; {1 - CHECK_LEVEL:.0%} of clean files of this size have at most {usual:,} of each"
     return max(corrupted, unusual) > usual, told
+
+
+def _worst_rows(summary: dict[str, Any]) -> list[str]:
+    """Name the rows with the strongest evidence and what was found there; unusual ones after the corrupted ones."""
+    rows = [row for row in summary["rows"] if row["corrupted"]] + summary["unusual_rows"]
+    lines = [f"  {row['id']}: {_found(summary, row)}" for row in rows[:_ROWS_LISTED]]
+    n_declared = summary["totals"]["corrupted_rows"] + summary["totals"]["unusual_rows"]
+    if n_declared > len(lines):
+        lines.append(f"  and {counted(n_declared - len(lines), 'more row')}")
+    return lines
+
+
+def _found(summary: dict[str, Any], row: dict[str, Any]) -> str:
+    """Name the runs of columns and their kinds; if there are many, or columns are pixels, by the number of cells."""
+    if not row["n_corrupted"]:
+        return "unusual as a whole"
+    found = [line for line in row["findings"] if line[3] != "missing"]
+    if len(found) > _RUNS_LISTED or summary["grid"] is not None:
+        return f"{counted(row['n_corrupted'], 'cell')} ({' and '.join(dict.fromkeys(line[3] for line in found))})"
+    return ", ".join(f"{name_run(first, last)} ({kind})" for first, last, _, kind, *_ in found)
+
+
+def model_lines(path: str) -> list[str]:
+    """Describe a model file, which is loaded completely: one that can be described can be used."""
+    stored, estimator = read_estimator(path)
+    model: Any = estimator._model
+    if isinstance(estimator, TCS):
+        declared = f"{percent(estimator.reference_rate_)} of the reference rows are declared"
+        learnt = {
+            "reference": counted(len(model.rows), "row"),
+            "threshold": f"tau = {estimator.tau_:g}; {declared}",
+            "tree": counted(len(estimator.tree_.start), "node"),
+        }
+    else:
+        learnt = {"reference": counted(model.detector.calibration.n_rows, "row"), "layout": _layout_words(model.layout)}
+    told = {
+        "file": f"{path}, {os.path.getsize(path):,} bytes, checksum matches",
+        "SHA-256": checksum_of(path),
+        "written by": stored.written_by,
+        "method": stored.estimator,
+        "columns": f"{estimator.n_features_in_}: {shortened(stored.names or ['no names'], most=12)}",
+        **learnt,
+        "parameters": "",
+        **{f"  {name}": repr(value) for name, value in sorted(estimator.get_params(deep=False).items())},
+    }
+    return [f"{name:{20 if name.startswith(' ') else 13}}{value}".rstrip() for name, value in told.items()]
+
+
+def _layout_words(layout: Any) -> str:
+    if layout.grid is not None:
+        return f"images of {'x'.join(map(str, layout.grid))}"
+    if layout.groups is not None:
+        return f"{counted(len(set(layout.groups.tolist())), 'group')} of columns"
+    in_order = layout.order.tolist() == list(range(layout.n_features))
+    return "the columns in their order" if in_order else "similar columns side by side"
 
 
 def compile_kernels() -> str:
