@@ -180,13 +180,6 @@ def _meant(word: str, known: Iterable[str]) -> str:
     return f"; the nearest is {close[0]}" if close else ""
 
 
-def parameters(options: Options) -> dict[str, Any]:
-    """Return what was asked of the estimator, by the names of its parameters."""
-    names = ("false_alarm_rate", "layout", "contaminated", "imputation", "n_jobs")
-    given = {name: getattr(options, name) for name in names} | {"random_state": options.seed}
-    return {name: value for name, value in given.items() if value is not None}
-
-
 def say(message: str, *, quiet: bool) -> None:
     """Print one line on standard error."""
     if not quiet:

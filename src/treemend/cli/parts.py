@@ -142,7 +142,7 @@ def _client(address: str, n_jobs: int | None) -> Any:
     """Connect to a scheduler, or start one with single-threaded workers on this machine."""
     from distributed import Client
 
-    from treemend.dask.cluster import local_client
+    from treemend.dask.chunks import local_client
 
     # What goes wrong is said by this command, in one line.
     logging.getLogger("distributed").setLevel(logging.CRITICAL)

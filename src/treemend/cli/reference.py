@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from treemend import progress
 from treemend.arrays import Floats
-from treemend.cli.app import Options, parameters, say
+from treemend.cli.app import Options, say
 from treemend.exceptions import ColumnsError, InputError, ParameterError
 from treemend.files.arrow import Batch
 from treemend.files.formats import ReadOptions
@@ -123,7 +123,10 @@ def learn(table: FileTable, options: Options, kind: str = "clean rows") -> tuple
 
     A table that is its own reference is mended on the way if it is small; else a sample of its rows is learnt from.
     """
-    mender = Mender(**{"contaminated": kind == ITSELF} | parameters(options))
+    named = ("false_alarm_rate", "layout", "contaminated", "imputation", "n_jobs")
+    asked = {name: getattr(options, name) for name in named} | {"random_state": options.seed}
+    given = {name: value for name, value in asked.items() if value is not None}
+    mender = Mender(**{"contaminated": kind == ITSELF} | given)
     # Wrong parameters are refused before anything is read.
     mender._check_params()
     if options.reference_rows is not None:

@@ -174,8 +174,8 @@ def _walk(
         n_rows += len(batch)
     for writer in writers.values():
         writer.close()
-    looked_at = [table.columns[column] for column in columns]
-    rounded = [one.name for one, is_touched in zip(looked_at, touched, strict=True) if is_touched and one.decimals == 0]
+    changed = [table.columns[column] for column in np.array(columns)[touched]]
+    rounded = [column.name for column in changed if column.decimals == 0]
     if rounded:
         say(f"note: {table.label}: rounded in columns of integers: {listed(rounded)}", quiet=options.quiet)
     if drift is not None:
@@ -212,8 +212,8 @@ def check(options: Options) -> tuple[bool, list[str]]:
     """Tell whether rows hold more than clean rows do, and return lines that say what was found."""
     found = mend(options)
     fails, verdict = _verdict(found["summary"], found["drift"], options.fail_above)
-    verdict = f"{'fails' if fails else 'passes'}: {verdict}"
-    return fails, [found["summary"]["headline"], *_worst_rows(found["summary"]), verdict]
+    lines = [found["summary"]["headline"], *_worst_rows(found["summary"])]
+    return fails, [*lines, f"{'fails' if fails else 'passes'}: {verdict}"]
 
 
 def _verdict(summary: dict[str, Any], drift: list[str], fail_above: float | None) -> tuple[bool, str]:
@@ -225,18 +225,18 @@ def _verdict(summary: dict[str, Any], drift: list[str], fail_above: float | None
     """
     from scipy.stats import betabinom, binom
 
-    rule, n_rows = summary["rule"] or {}, summary["totals"]["rows"]
+    rule, n_rows = summary["rule"], summary["totals"]["rows"]
     corrupted, unusual = summary["totals"]["corrupted_rows"], summary["totals"]["unusual_rows"]
     found = f"{corrupted:,} of {counted(n_rows, 'row')} corrupted, {unusual:,} unusual"
     if drift:
         return True, f"the reference does not cover the rows. {' '.join(drift)}"
     if fail_above is not None:
         return corrupted + unusual > fail_above * n_rows, f"{found}; {percent(fail_above)} allowed"
-    if rule.get("name") == "fdr":
+    if rule["name"] == "fdr":
         return corrupted > 0, f"{found}; at a false discovery rate of {percent(rule['value'])}"
-    rate, n_reference = rule.get("rate") or 0.0, rule.get("reference_rows") or 0
-    n_above = int(rate * (n_reference + 1))
-    clean = betabinom(n_rows, n_above, n_reference + 1 - n_above) if n_above else binom(n_rows, rate)
+    n_ranks = rule["reference_rows"] + 1
+    n_above = int(rule["rate"] * n_ranks)
+    clean = betabinom(n_rows, n_above, n_ranks - n_above) if n_above else binom(n_rows, rule["rate"])
     usual = int(clean.ppf(1 - CHECK_LEVEL / 2))
     told = f"{found}; {1 - CHECK_LEVEL:.0%} of clean files of this size have at most {usual:,} of each"
     return max(corrupted, unusual) > usual, told

@@ -241,13 +241,10 @@ def hit_together(hits: NDArray[np.int64], joint: NDArray[np.int64]) -> list[tupl
         if not free[peak] or len(groups) == _MOST_HIT:
             continue
         alike = free & (hits >= 0.7 * hits[peak])
-        start = stop = peak
-        while start > 0 and alike[start - 1] and joined[start - 1]:
-            start -= 1
-        while stop + 1 < len(hits) and alike[stop + 1] and joined[stop]:
-            stop += 1
-        free[start : stop + 1] = False
-        groups.append((start, stop + 1, peak))
+        breaks = np.flatnonzero(~(joined & alike[1:] & alike[:-1])) + 1
+        start, stop = int(breaks[breaks <= peak].max(initial=0)), int(breaks[breaks > peak].min(initial=len(hits)))
+        free[start:stop] = False
+        groups.append((start, stop, peak))
     return groups
 
 
