@@ -33,23 +33,19 @@ class DaskResult:
 
     Parameters
     ----------
-    repaired, mask : Dask array or data frame
-        As in `treemend.Result`.
-    corrupted, unusual : Dask array or series of bool
-        As in `treemend.Result`, one entry a row.
-    p_values : Dask array or series, or None
-        One entry a row; None for the published method.
-    missing, spread : Dask array or data frame
-        As in `treemend.Result`.
+    repaired, mask, missing, spread : Dask array or data frame
+        As in `treemend.Result`; ``spread`` is None for the published method.
+    corrupted, unusual, p_values : Dask array or series
+        As in `treemend.Result`, one entry a row; ``p_values`` is None for the published method.
     """
 
     repaired: Any
     mask: Any
+    missing: Any
+    spread: Any
     corrupted: Any
     unusual: Any
     p_values: Any
-    missing: Any
-    spread: Any
 
 
 def mend(

@@ -157,10 +157,10 @@ def _evidence(p_value: float, n_reference: int | None) -> str:
     rank = p_value * (n_reference + 1)
     as_much = round(rank) - 1
     # Small p-values follow a tail, not the count of the rows.
-    few = "Hardly any" if rank < 0.999 else "None"
-    rows = f"{f'{as_much:,}' if as_much > 0 else few} of {counted(n_reference, 'reference row')}"
     extrapolated = ", extrapolated" if rank < 0.999 else ""
-    return f"{rows} {'show' if as_much > 1 else 'shows'} as much evidence (p-value {p_value:.2g}{extrapolated})."
+    rows = f"{as_much:,}" if as_much > 0 else "Hardly any" if extrapolated else "None"
+    shown = f"{rows} of {counted(n_reference, 'reference row')} {'show' if as_much > 1 else 'shows'} as much evidence"
+    return f"{shown} (p-value {p_value:.2g}{extrapolated})."
 
 
 def _strongest_node(scores: NDArray[np.float64], row: Findings, names: Sequence[str], n_reference: int | None) -> str:
