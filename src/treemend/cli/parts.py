@@ -65,9 +65,8 @@ def mend(options: Options) -> str:
     parts = []
     for name in names:
         paths = [folder and os.path.join(os.path.abspath(folder), name) for folder in (folder, output, mask)]
-        parts.append(
-            Options(**vars(options) | {"paths": paths[:1], "output": paths[1], "mask": paths[2], "quiet": True})
-        )
+        own = {"paths": paths[:1], "output": paths[1], "mask": paths[2], "quiet": True}
+        parts.append(Options(**vars(options) | own))
     left = [part for part in parts if not all(os.path.exists(path) for path in (part.output, part.mask) if path)]
     if len(left) < len(parts):
         say(f"{output}: {len(parts) - len(left)} of {counted(len(parts), 'part')} exist already", quiet=options.quiet)

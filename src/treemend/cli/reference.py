@@ -93,10 +93,9 @@ def find_reference(table: FileTable, options: Options) -> Reference:
     elif options.clean:
         clean = open_files(options.clean, options)
         # Columns that are passed through need not be among the clean rows if the suspect rows have them.
-        passed = [
-            one for one in options.passthrough or () if matching(clean.names, one) or not matching(table.names, one)
-        ]
-        found, _ = learn(clean, Options(**vars(options) | {"passthrough": passed}))
+        given = options.passthrough or ()
+        there = [one for one in given if matching(clean.names, one) or not matching(table.names, one)]
+        found, _ = learn(clean, Options(**vars(options) | {"passthrough": there}))
         found = replace(found, columns=_find_columns(found.estimator, table, options))
     else:
         found, _ = learn(table, options, ITSELF)

@@ -144,11 +144,9 @@ def fit(collection: Any, *, n_rows: int = 100_000, **parameters: Any) -> Mender:
     seed = mender.random_state if isinstance(mender.random_state, int) else 0
     chosen, firsts = sample_rows(int(lengths.sum()), n_rows, seed), np.cumsum(lengths) - lengths
     places = np.split(chosen, np.searchsorted(chosen, firsts[1:]))
-    taken = [
-        dask.delayed(take_rows)(parts[number], places[number] - firsts[number], mender.passthrough, number)
-        for number in np.flatnonzero(lengths).tolist()
-    ]
-    pieces = dask.compute(*taken)
+    take = dask.delayed(take_rows)
+    numbers = np.flatnonzero(lengths).tolist()
+    pieces = dask.compute(*(take(parts[k], places[k] - firsts[k], mender.passthrough, k) for k in numbers))
     if isinstance(pieces[0], np.ndarray):
         return mender.fit(np.concatenate(pieces))
     import pandas as pd

@@ -98,7 +98,7 @@ def take_rows(chunk: Any, positions: NDArray[np.int64], passthrough: Any, number
     """Return some rows of a chunk, after all of its rows were checked."""
     with _in_chunk(number):
         tables.read_table(chunk, passthrough, reference=True)
-    return chunk[positions] if isinstance(chunk, np.ndarray) else chunk.iloc[positions]
+    return tables.take_rows(chunk, positions)
 
 
 def mend_table(estimator: Estimator, table: Any, rate: float | None = None) -> dict[str, Any]:

@@ -7,7 +7,7 @@ JSON can, and is built in memory that does not grow with the number of rows.
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from heapq import nsmallest
 from typing import Any, Self, TypeAlias
 
@@ -59,18 +59,16 @@ def by_column(what: str, words: Words, *called: Sequence[str]) -> dict[int, str]
     return found
 
 
+@dataclass(kw_only=True)
 class SummaryBuilder:
-    """Collects findings batch by batch; batches must be of one table, and the first one gives names, order and rule.
+    """Collects findings batch by batch; batches must be of one table, and the first one gives names, order and rule."""
 
-    ``repaired`` says whether what was found has been repaired, too. ``labels`` are shown instead of column names,
-    ``units`` beside values, both by the number of the column. ``rest`` says where the findings of all rows are, for
-    tables with more rows than a summary holds.
-    """
+    repaired: bool = True  # whether what was found has been repaired, too
+    labels: Words = field(default_factory=dict)  # instead of column names, by the number of the column
+    units: Words = field(default_factory=dict)  # beside values, by the same
+    rest: str = REST  # where the findings of all rows are, for tables with more rows than a summary holds
 
-    def __init__(
-        self, *, repaired: bool = True, labels: Words | None = None, units: Words | None = None, rest: str = REST
-    ) -> None:
-        self._repaired, self._labels, self._units, self._rest = repaired, labels or {}, units or {}, rest
+    def __post_init__(self) -> None:
         self._shared: Findings | None = None
         self._worst: dict[bool, Ranked] = {False: {}, True: {}}  # unusual rows apart from the others
         self._totals: Counter[str] = Counter()
@@ -106,8 +104,8 @@ class SummaryBuilder:
         listed = f"The {n_listed:,} worst of {counted(totals['rows'], 'row')} are listed with their values"
         return {
             "format": FORMAT,
-            "repaired": self._repaired,
-            "headline": headline(totals, repaired=self._repaired),
+            "repaired": self.repaired,
+            "headline": headline(totals, repaired=self.repaired),
             "totals": totals,
             "rule": rule_summary(shared.rule, totals["rows"], totals["corrupted_rows"]),
             "kinds": None if shared.kinds is None else dict(zip(KINDS, kinds, strict=True)),
@@ -117,7 +115,7 @@ class SummaryBuilder:
             "grid": None if shared.grid is None or n_columns > _MOST_SHOWN_COLUMNS else list(shared.grid),
             "rows": rows,
             "unusual_rows": unusual_rows,
-            "rest": f"{listed}; counts and the map cover all. {self._rest}" if n_listed < totals["rows"] else "",
+            "rest": f"{listed}; counts and the map cover all. {self.rest}" if n_listed < totals["rows"] else "",
             "warnings": self._warnings,
             "notes": self._notes(is_image=shared.grid is not None),
         }
@@ -141,7 +139,7 @@ class SummaryBuilder:
         self._shared = replace(findings.take(np.zeros(0, dtype=np.int64)), node_scores=None, row_ids=None)
         # All columns in layout order, the places in it of those that charts show, and what all are called.
         self._order = findings.layout_order
-        self._names = [self._labels.get(column, name) for column, name in enumerate(findings.column_names)]
+        self._names = [self.labels.get(column, name) for column, name in enumerate(findings.column_names)]
         self._places = np.unique(np.linspace(0, n_columns - 1, min(n_columns, _MOST_SHOWN_COLUMNS)).astype(np.int64))
         numbers = 2 * len(self._places) + (0 if findings.tree is None else len(findings.tree.start))
         self._most = int(np.clip(_MOST_NUMBERS // numbers, _FEWEST_RECORDS, _MOST_RECORDS))
@@ -201,9 +199,9 @@ class SummaryBuilder:
     def _column_summary(self, shared: Findings) -> dict[str, Any]:
         names, (hits, missing), columns = self._names, self._map.by_column, self._order[self._places]
         return {
-            "named": shared.names is not None or bool(self._labels),
+            "named": shared.names is not None or bool(self.labels),
             "names": [names[column] for column in columns],
-            "units": [self._units.get(column, "") for column in columns.tolist()] if self._units else None,
+            "units": [self.units.get(column, "") for column in columns.tolist()] if self.units else None,
             "places": self._places.tolist() if len(columns) < len(names) else None,
             "order": None if np.array_equal(self._order, np.arange(len(names))) else columns.tolist(),
             "corrupted": hits[self._places].tolist(),
