@@ -27,7 +27,7 @@ from dask import delayed
 
 import treemend.dask
 from treemend import Mender
-from treemend.dask.cluster import local_client
+from treemend.dask.chunks import local_client
 from treemend.synthetic import stretch_masks
 
 BASE, CHUNK_TIMES = 600_000_000, 40

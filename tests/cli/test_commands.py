@@ -278,7 +278,7 @@ def test_compile_says_what_it_does(treemend):
 def test_compilation_is_said_in_one_line(capsys):
     import numba
 
-    from treemend.cli.console import compilation_said
+    from treemend.cli.app import compilation_said
 
     for quiet, told in ((False, "compiling, once on this machine\n"), (True, "")):
         with compilation_said(quiet=quiet):

@@ -39,6 +39,9 @@ CASES = {
     ("check", "suspect.csv", "-m", "model.safetensors", "-c", "*"): (2, "The model looks at columns of its own"),
     ("check", "suspect.csv", "-m", "model.safetensors", "-p", "s1"): (2, "Leave --columns and --passthrough out"),
     ("mend", "-", "--clean", "-", "-o", "o.csv"): (2, "not both"),
+    ("mend", "suspect.csv", "-m", "model.safetensors", "-j", "0", "-o", "o.csv"): (2, "n_jobs must be"),
+    ("mend", "suspect.csv", "-m", "model.safetensors", "-r", "2", "-o", "o.csv"): (2, "false_alarm_rate must be"),
+    ("check", "suspect.csv", "-m", "model.safetensors", "--fail-above", "2"): (2, "--fail-above must be a number"),
     ("fit", "clean.csv", "-o", "o", "-r", "2"): (2, "false_alarm_rate must be"),
     ("fit", "clean.csv", "-o", "o", "--imputation", "best"): (2, "imputation must be one of"),
     ("fit", "clean.csv", "-o", "o", "--layout", "16"): (2, "such as 16x16"),
@@ -118,10 +121,10 @@ def test_force_replaces(model, treemend):
     ],
 )
 def test_whatever_happens_midway_leaves_nothing(error, code, model, treemend, monkeypatch):
-    def fail(self, X, **how):
+    def fail(self, *rows, **how):
         raise error
 
-    monkeypatch.setattr(Mender, "mend", fail)
+    monkeypatch.setattr(Mender, "_mend", fail)
     monkeypatch.setattr(errors.os, "dup2", lambda *descriptors: None)
     before = sorted(os.listdir())
     got, out, err = treemend("mend", "suspect.csv", "-m", model, "-o", "o.csv", "--mask", "m.csv", "--report", "r")
@@ -202,13 +205,13 @@ def test_signals_midway_have_their_exit_codes(stop, code, long_table):
 
 @pytest.mark.parametrize(("stop", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_that_an_extension_turned_into_an_error_is_still_a_signal(stop, code, model, treemend, monkeypatch):
-    def interrupted_while_imported(self, X, **how):
+    def interrupted_while_imported(self, *rows, **how):
         try:
             signal.raise_signal(stop)
         except BaseException:
             raise TypeError("an extension module lost the exception of the handler") from None
 
-    monkeypatch.setattr(Mender, "mend", interrupted_while_imported)
+    monkeypatch.setattr(Mender, "_mend", interrupted_while_imported)
     got, _, err = treemend("mend", "suspect.csv", "-m", model, "-o", "o.csv")
     assert got == code
     assert "Traceback" not in err

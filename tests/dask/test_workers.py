@@ -16,8 +16,7 @@ from tests.dask.conftest import NAMES, expected_of, suspects
 import treemend.dask
 from treemend import Mender, threads
 from treemend.dask.api import model_key
-from treemend.dask.chunks import ModelFile
-from treemend.dask.cluster import local_client
+from treemend.dask.chunks import ModelFile, local_client
 
 pytestmark = pytest.mark.slow
 

@@ -1,8 +1,8 @@
 """The command line: ``treemend fit``, ``mend``, ``check``, ``inspect``, ``demo`` and ``compile``.
 
-``options`` names the commands and their options, ``app`` runs one; ``reference`` makes an estimator of a model file, of
-clean rows or of the table itself; ``run`` sends batches of rows through it and into files; ``parts`` does so for a
-folder, file by file; ``console`` puts what was found into lines; ``errors`` turns errors and signals into exit codes.
+``app`` has the commands and their options; ``reference`` makes an estimator of a model file, of clean rows or of the
+table itself; ``run`` sends batches of rows through it and into files, and puts what was found into lines; ``parts``
+does so for a folder, file by file; ``errors`` turns errors and signals into exit codes.
 """
 
 from treemend.cli.errors import main

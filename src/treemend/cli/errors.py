@@ -27,10 +27,6 @@ class Stopped(KeyboardInterrupt):
     """
 
 
-_CODES = {ParameterError: USAGE, InputError: INPUT, ModelFileError: MODEL}
-_CODES |= {OutputError: OUTPUT, NotCoveredError: NOT_COVERED}
-
-
 def require(package: str, purpose: str, extra: str) -> None:
     """Refuse to begin if an optional package is missing."""
     if importlib.util.find_spec(package) is None:
@@ -102,9 +98,11 @@ def printable(text: str) -> str:
 
 
 def _code_and_message(error: BaseException) -> tuple[int, str]:
+    codes = {ParameterError: USAGE, InputError: INPUT, ModelFileError: MODEL}
+    codes |= {OutputError: OUTPUT, NotCoveredError: NOT_COVERED}
     unwritten = "no output was written"
     if isinstance(error, TreemendError):
-        return next(code for known, code in _CODES.items() if isinstance(error, known)), str(error)
+        return next(code for known, code in codes.items() if isinstance(error, known)), str(error)
     if isinstance(error, MemoryError):
         return INPUT, f"out of memory; {unwritten}. Learn from fewer rows with --reference-rows."
     if isinstance(error, OSError) and error.errno in _CANNOT_WRITE:

@@ -6,11 +6,13 @@ refused. Workers read and write the folders themselves, by the same paths as thi
 """
 
 import json
+import logging
 import os
 import socket
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
+from contextlib import suppress
 from functools import partial
 from itertools import permutations
 from pathlib import Path
@@ -19,11 +21,10 @@ from typing import Any
 import treemend
 from treemend import progress
 from treemend.atomic import atomic_file
-from treemend.cli.console import say
+from treemend.cli import run
+from treemend.cli.app import Options, say
 from treemend.cli.errors import require
-from treemend.cli.options import Options
 from treemend.cli.reference import Estimator, Reference, find_reference, open_files
-from treemend.cli.run import check_options, mend_table
 from treemend.exceptions import ColumnsError, InputError, OutputError, ParameterError
 from treemend.files.table import files_of
 from treemend.model_file import checksum_of
@@ -49,7 +50,7 @@ def mend(options: Options) -> str:
     names = [os.path.relpath(file, folder) for file in files_of(folder)]
     first = open_files([os.path.join(folder, names[0])], options)
     reference = find_reference(first, options)
-    run = {
+    same = {
         "version of treemend": treemend.__version__,
         "model": checksum_of(options.model),
         "false-alarm rate": options.false_alarm_rate,
@@ -59,12 +60,13 @@ def mend(options: Options) -> str:
     inputs = {name: [state.st_size, state.st_mtime_ns] for name, state in zip(names, states, strict=True)}
     for target, content in ((output, "repaired rows"), (mask, "masks")):
         if target is not None:
-            _claim_folder(Path(target), run | {"kind of content": content}, inputs, force=options.force)
+            _claim_folder(Path(target), same | {"kind of content": content}, inputs, force=options.force)
     # What is to be done with each part, as options of its own, whose paths mean the same to any process.
     parts = []
     for name in names:
-        own = {"paths": [_at(folder, name)], "output": _at(output, name), "mask": mask and _at(mask, name)}
-        parts.append(Options(**vars(options) | own | {"quiet": True}))
+        paths = [folder and os.path.join(os.path.abspath(folder), name) for folder in (folder, output, mask)]
+        own = {"paths": paths[:1], "output": paths[1], "mask": paths[2], "quiet": True}
+        parts.append(Options(**vars(options) | own))
     left = [part for part in parts if not all(os.path.exists(path) for path in (part.output, part.mask) if path)]
     if len(left) < len(parts):
         say(f"{output}: {len(parts) - len(left)} of {counted(len(parts), 'part')} exist already", quiet=options.quiet)
@@ -86,20 +88,15 @@ def _check(options: Options) -> None:
         raise ParameterError("--dask needs one folder of Parquet files, and a folder as output. Leave --dask out.")
     if options.dask is not None:
         require("distributed", "--dask", "dask")
-    check_options(options)
     if options.model is None:
         raise ParameterError("Repairing a folder file by file needs --model. Make one with treemend fit first.")
     if options.report or options.json or options.findings or options.fdr is not None:
         remedy = "Leave them out, or write to one file instead of a folder, such as -o repaired.parquet."
         raise ParameterError(f"--report, --json, --findings and --fdr need all rows at once. {remedy}")
-    folders = (options.paths[0], options.output, options.mask)
-    for outer, inner in permutations([Path(os.path.realpath(folder)) for folder in folders if folder], 2):
-        if outer == inner or outer in inner.parents:
+    folders = [Path(os.path.realpath(folder)) for folder in (*options.paths, options.output, options.mask) if folder]
+    for outer, inner in permutations(folders, 2):
+        if inner.is_relative_to(outer):
             raise OutputError(f"{inner} is, or lies within, {outer}. Choose folders apart from each other.")
-
-
-def _at(folder: str, name: str) -> str:
-    return os.path.join(os.path.abspath(folder), name)
 
 
 def _mend_part(part: Options, model: Any, *, names: tuple[str, ...], columns: tuple[int, ...]) -> dict[str, int]:
@@ -115,12 +112,10 @@ def _mend_part(part: Options, model: Any, *, names: tuple[str, ...], columns: tu
     if table.names != names:
         difference = columns_difference(names, table.names).replace("\n", "; ")
         raise ColumnsError(f"{part.paths[0]} does not have the columns of the first part: {difference}.")
-    for path in (part.output, part.mask):
-        if path is not None:
-            os.makedirs(os.path.dirname(path), exist_ok=True)
+    for path in filter(None, (part.output, part.mask)):
+        os.makedirs(os.path.dirname(path), exist_ok=True)
     reference = Reference(model, "model", columns, part.false_alarm_rate)
-    totals: dict[str, int] = mend_table(table, reference, part, overwrite=True)[0]["totals"]
-    return totals
+    return dict(run.mend(part, table, reference, overwrite=True)["summary"]["totals"])
 
 
 def _mended_by_workers(parts: list[Options], mend_part: Any, options: Options) -> Iterator[dict[str, int]]:
@@ -129,7 +124,7 @@ def _mended_by_workers(parts: list[Options], mend_part: Any, options: Options) -
 
     from treemend.dask.chunks import ModelFile
 
-    with _connection(options.dask, options.n_jobs) as client:
+    with _client(options.dask, options.n_jobs) as client:
         model = ModelFile.at(options.model)
         futures = client.map(mend_part, parts, model=model, pure=False)
         path_of = {future: part.paths[0] for future, part in zip(futures, parts, strict=True)}
@@ -142,13 +137,11 @@ def _mended_by_workers(parts: list[Options], mend_part: Any, options: Options) -
                 raise OutputError(f"{problem}. {remedy}") from None
 
 
-def _connection(address: str, n_jobs: int | None) -> Any:
+def _client(address: str, n_jobs: int | None) -> Any:
     """Connect to a scheduler, or start one with single-threaded workers on this machine."""
-    import logging
-
     from distributed import Client
 
-    from treemend.dask.cluster import local_client
+    from treemend.dask.chunks import local_client
 
     # What goes wrong is said by this command, in one line.
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
@@ -174,14 +167,14 @@ def _claim_folder(folder: Path, run: dict[str, Any], inputs: dict[str, list[int]
         problem = "is not a folder" if folder.exists() else f"cannot be made: {error.strerror}"
         raise OutputError(f"{folder} {problem}, and parts go into a folder. Choose another name.") from None
     known = _known_run(folder)
-    before = (known or {}).get("parts", {})
+    before = known.get("parts", {})
     if force:
         for name in (RUN_FILE, *inputs, *before):
             (folder / name).unlink(missing_ok=True)
         before = {}
-    elif known is None and any(folder.iterdir()):
-        raise OutputError(f"{folder} holds files, and none says that they are of such a run. {_NEXT_STEP}")
-    elif known is not None:
+    elif any(folder.iterdir()):
+        if not (folder / RUN_FILE).exists():
+            raise OutputError(f"{folder} holds files, and none says that they are of such a run. {_NEXT_STEP}")
         differing = [name for name in run if run[name] != known.get(name)]
         if differing:
             raise OutputError(f"{folder} holds parts of a run with another {' and '.join(differing)}. {_NEXT_STEP}")
@@ -192,12 +185,10 @@ def _claim_folder(folder: Path, run: dict[str, Any], inputs: dict[str, list[int]
         file.write(json.dumps(run | {"parts": {**before, **inputs}}, indent=1).encode("ascii") + b"\n")
 
 
-def _known_run(folder: Path) -> dict[str, Any] | None:
-    """Return what the folder says of its run: None if it says nothing, an empty dict if that cannot be read."""
-    try:
+def _known_run(folder: Path) -> dict[str, Any]:
+    """Return what the folder says of its run; an empty dict if it says nothing, or nothing that can be read."""
+    with suppress(OSError, ValueError):
         known = json.loads((folder / RUN_FILE).read_bytes())
-        return known if isinstance(known, dict) and isinstance(known.get("parts"), dict) else {}
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError):
-        return {}
+        if isinstance(known, dict) and isinstance(known.get("parts"), dict):
+            return known
+    return {}

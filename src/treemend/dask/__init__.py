@@ -1,7 +1,7 @@
 """Dask: rows that one machine cannot hold, mended chunk by chunk, with the bits of one machine (``treemend[dask]``).
 
-``api`` has the public functions; ``chunks`` is what runs on a worker, and calls the estimators as anyone would;
-``cluster`` starts workers on this machine. The estimators know nothing of all this.
+``api`` has the public functions; ``chunks`` is what runs on a worker, and calls the estimators as anyone would. The
+estimators know nothing of all this.
 """
 
 try:

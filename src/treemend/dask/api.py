@@ -33,23 +33,19 @@ class DaskResult:
 
     Parameters
     ----------
-    repaired, mask : Dask array or data frame
-        As in `treemend.Result`.
-    corrupted, unusual : Dask array or series of bool
-        As in `treemend.Result`, one entry a row.
-    p_values : Dask array or series, or None
-        One entry a row; None for the published method.
-    missing, spread : Dask array or data frame
-        As in `treemend.Result`.
+    repaired, mask, missing, spread : Dask array or data frame
+        As in `treemend.Result`; ``spread`` is None for the published method.
+    corrupted, unusual, p_values : Dask array or series
+        As in `treemend.Result`, one entry a row; ``p_values`` is None for the published method.
     """
 
     repaired: Any
     mask: Any
+    missing: Any
+    spread: Any
     corrupted: Any
     unusual: Any
     p_values: Any
-    missing: Any
-    spread: Any
 
 
 def mend(
@@ -143,14 +139,14 @@ def fit(collection: Any, *, n_rows: int = 100_000, **parameters: Any) -> Mender:
     mender = Mender(**parameters)
     parts = np.ravel(np.array(_in_rows(collection).to_delayed(), dtype=object)).tolist()
     lengths = np.array(dask.compute(*(dask.delayed(len)(part) for part in parts)))
-    n_all, firsts = int(lengths.sum()), np.cumsum(lengths) - lengths
-    if n_all == 0:
+    if lengths.sum() == 0:
         raise InputError("The reference has no rows. Give a collection with rows.")
-    seed = parameters.get("random_state", 0)
-    chosen = sample_rows(n_all, n_rows, seed if isinstance(seed, int) else 0)
-    places, numbers = np.split(chosen, np.searchsorted(chosen, firsts[1:])), np.flatnonzero(lengths).tolist()
-    taken = [dask.delayed(take_rows)(parts[k], places[k] - firsts[k], mender.passthrough, k) for k in numbers]
-    pieces = dask.compute(*taken)
+    seed = mender.random_state if isinstance(mender.random_state, int) else 0
+    chosen, firsts = sample_rows(int(lengths.sum()), n_rows, seed), np.cumsum(lengths) - lengths
+    places = np.split(chosen, np.searchsorted(chosen, firsts[1:]))
+    take = dask.delayed(take_rows)
+    numbers = np.flatnonzero(lengths).tolist()
+    pieces = dask.compute(*(take(parts[k], places[k] - firsts[k], mender.passthrough, k) for k in numbers))
     if isinstance(pieces[0], np.ndarray):
         return mender.fit(np.concatenate(pieces))
     import pandas as pd
@@ -188,13 +184,14 @@ def _mapped(collection: Any, model: Any, function: Callable[[Estimator, Any], di
     Example rows tell the types of all tables, and foreign columns are refused before anything is sent.
     """
     rows = _in_rows(collection)
-    is_array = isinstance(rows, da.Array)
     sent = ModelFile.at(model) if isinstance(model, str | os.PathLike) else model
     if not isinstance(sent, Mender | TCS | ModelFile):
         kinds = "a fitted Mender or TCS, or the path of a model file"
         raise ParameterError(f"model must be {kinds}, got {type(model).__name__}.")
+    is_array = isinstance(rows, da.Array)
     example = function(loaded(sent), np.ones((1, rows.shape[1]), rows.dtype) if is_array else rows._meta_nonempty)
-    empty: dict[str, Any] = {name: None if table is None else table[:0] for name, table in example.items()}
+    # The tables of a chunk without rows, which have the types of all chunks.
+    empty: dict[str, Any] = {name: table[:0] for name, table in example.items() if table is not None}
     if not is_array and "repaired" in empty:
         # Dividing turns columns of integers into floats, whatever their kind.
         floats = (empty["repaired"][empty["mask"].columns] / 1).dtypes
@@ -205,7 +202,7 @@ def _mapped(collection: Any, model: Any, function: Callable[[Estimator, Any], di
     else:
         # Dask has no type for dicts of tables: the type of the rows stands for it.
         mapped = rows.map_partitions(apply_to_chunk, *shared, meta=rows._meta, enforce_metadata=False)
-    return {name: None if like is None else _taken(mapped, name, like) for name, like in empty.items()}
+    return dict.fromkeys(example) | {name: _taken(mapped, name, like) for name, like in empty.items()}
 
 
 def _taken(mapped: Any, name: str, like: Any) -> Any:

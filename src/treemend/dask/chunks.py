@@ -1,9 +1,10 @@
-"""What runs on a worker: one chunk in, its tables out, and errors that say which chunk they are about.
+"""Workers, and what runs on them: one chunk in, its tables out, and errors that say which chunk they are about.
 
 Dask runs chunks side by side, so ``n_jobs=None`` is one thread here, whichever of Dask's schedulers runs it. A model
 travels by value, or as the path and checksum of its file, which each process loads once.
 """
 
+import logging
 import os
 import socket
 import threading
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+import dask
 import numpy as np
 from joblib import parallel_config
 from numpy.typing import NDArray
@@ -26,6 +28,12 @@ from treemend.tcs import TCS
 
 Estimator = Mender | TCS
 _LOADING = threading.Lock()
+# Where all cores are workers, Dask's profiler, its clocks and its statistics of the machine take time from their work.
+_LITTLE_UPKEEP = {
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.system-monitor.interval": "5s",
+}
 
 
 @dataclass(frozen=True)
@@ -90,7 +98,7 @@ def take_rows(chunk: Any, positions: NDArray[np.int64], passthrough: Any, number
     """Return some rows of a chunk, after all of its rows were checked."""
     with _in_chunk(number):
         tables.read_table(chunk, passthrough, reference=True)
-    return chunk[positions] if isinstance(chunk, np.ndarray) else chunk.iloc[positions]
+    return tables.take_rows(chunk, positions)
 
 
 def mend_table(estimator: Estimator, table: Any, rate: float | None = None) -> dict[str, Any]:
@@ -135,3 +143,19 @@ def _in_chunk(number: int | None) -> Iterator[None]:
     except Exception as error:
         error.add_note(f"This happened in chunk {number}.")
         raise
+
+
+def local_client(n_workers: int) -> Any:
+    """Start worker processes of one thread each, which stop when the client is closed; it is not the default one."""
+    from distributed import Client
+
+    with dask.config.set(_LITTLE_UPKEEP):
+        return Client(
+            n_workers=n_workers,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address="127.0.0.1:0",
+            scheduler_kwargs={"dashboard": False},
+            silence_logs=logging.CRITICAL,
+            set_as_default=False,
+        )

@@ -14,7 +14,7 @@ KINDS = ("noise", "foreign", "shifted", "stuck")
 _LABELS = np.array([*KINDS, "corrupted", "missing", "unusual"], dtype=object)
 CORRUPTED, MISSING, UNUSUAL = range(len(KINDS), len(KINDS) + 3)
 _BY_CELL = ("before", "after", "mask", "missing", "spread", "kinds", "cell_evidence")
-_BY_ROW = ("unusual", "p_values", "row_scores", "row_ids")
+_BY_ROW = ("unusual", "p_values", "row_scores")
 
 
 @dataclass(frozen=True)
@@ -92,12 +92,11 @@ class Findings:
 
     def take(self, rows: Integers) -> "Findings":
         """Return the findings of some rows."""
-        taken: dict[str, Any] = {name: getattr(self, name) for name in (*_BY_CELL, *_BY_ROW)}
-        for name, values in taken.items():
-            if values is not None:
-                taken[name] = values[rows] if isinstance(values, np.ndarray) else [values[row] for row in rows]
-        scores = self.node_scores
-        if scores is not None:
+        taken: dict[str, Any] = {name: getattr(self, name) for name in _BY_CELL + _BY_ROW}
+        taken = {name: values[rows] for name, values in taken.items() if values is not None}
+        if self.row_ids is not None:
+            taken["row_ids"] = [self.row_ids[row] for row in rows]
+        if (scores := self.node_scores) is not None:
             taken["node_scores"] = lambda places: scores(rows[places])
         return replace(self, **taken)
 
@@ -131,14 +130,14 @@ def findings_table(findings: Findings, *, first_row: int = 0) -> dict[str, list[
     labels[findings.left_alone] = UNUSUAL
     rows, start, stop = row_runs(labels)
     names = np.array(findings.column_names, dtype=object)
-    ids = rows + first_row if findings.row_ids is None else [findings.row_ids[row] for row in rows]
+    ids = range(first_row, first_row + len(labels)) if findings.row_ids is None else findings.row_ids
     cells, n_cells = labels >= 0, stop - start
     first = np.cumsum(n_cells) - n_cells  # of each run among all cells of runs
     unknown = np.full(labels.shape, np.nan)
     spread, evidence = (unknown if given is None else given for given in (findings.spread, findings.cell_evidence))
     table = {
         "row": rows + first_row,
-        "id": np.array([str(one) for one in ids], dtype=object),
+        "id": np.array([str(ids[row]) for row in rows], dtype=object),
         "first_column": names[start],
         "last_column": names[stop - 1],
         "n_cells": n_cells,

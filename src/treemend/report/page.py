@@ -79,8 +79,8 @@ def _tiles(summary: Summary) -> str:
     shares = [f"{percent(totals[f'corrupted_{of}'] / max(totals[of], 1))} of all" for of in ("rows", "cells")]
     tiles = [
         (totals["rows"], "row{s} examined", f"{counted(totals['columns'], 'column')} each"),
-        (totals["corrupted_rows"], labels[0], f"{shares[0]} rows" if totals["rows"] else ""),
-        (totals["corrupted_cells"], labels[1], f"{shares[1]} values" if totals["cells"] else ""),
+        (totals["corrupted_rows"], labels[0], f"{shares[0]} rows"),
+        (totals["corrupted_cells"], labels[1], f"{shares[1]} values"),
         (totals["unusual_rows"], "unusual row{s}", "flagged and left alone"),
         (totals["missing_cells"], labels[2], "gaps in the input"),
     ]

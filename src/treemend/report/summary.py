@@ -6,8 +6,9 @@ JSON can, and is built in memory that does not grow with the number of rows.
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from heapq import nsmallest
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -19,8 +20,8 @@ from treemend.report.words import headline, name_columns, rule_summary, why
 from treemend.tables import counted, matching, shortened
 
 Words: TypeAlias = Mapping[Any, str]
-# Rows by rank, the worst first: what was found in each, and its scores at the nodes of a tree.
-Ranked: TypeAlias = list[tuple[tuple[Any, ...], tuple[Findings, NDArray[np.float64] | None]]]
+# What was found in single rows by their rank, which ends with the number of the row; the worst first.
+Ranked: TypeAlias = dict[tuple[Any, ...], Findings]
 FORMAT = 2
 REST = "mended.findings_table() and the option --findings of the command line give the findings of every row."
 _MOST_SHOWN_COLUMNS, _MOST_HIT = 20_000, 15
@@ -58,20 +59,18 @@ def by_column(what: str, words: Words, *called: Sequence[str]) -> dict[int, str]
     return found
 
 
+@dataclass(kw_only=True)
 class SummaryBuilder:
-    """Collects findings batch by batch; batches must be of one table, and the first one gives names, order and rule.
+    """Collects findings batch by batch; batches must be of one table, and the first one gives names, order and rule."""
 
-    ``repaired`` says whether what was found has been repaired, too. ``labels`` are shown instead of column names,
-    ``units`` beside values, both by the number of the column. ``rest`` says where the findings of all rows are, for
-    tables with more rows than a summary holds.
-    """
+    repaired: bool = True  # whether what was found has been repaired, too
+    labels: Words = field(default_factory=dict)  # instead of column names, by the number of the column
+    units: Words = field(default_factory=dict)  # beside values, by the same
+    rest: str = REST  # where the findings of all rows are, for tables with more rows than a summary holds
 
-    def __init__(
-        self, *, repaired: bool = True, labels: Words | None = None, units: Words | None = None, rest: str = REST
-    ) -> None:
-        self._repaired, self._labels, self._units, self._rest = repaired, labels or {}, units or {}, rest
+    def __post_init__(self) -> None:
         self._shared: Findings | None = None
-        self._worst: dict[bool, Ranked] = {False: [], True: []}  # unusual rows apart from the others
+        self._worst: dict[bool, Ranked] = {False: {}, True: {}}  # unusual rows apart from the others
         self._totals: Counter[str] = Counter()
         self._warnings: list[str] = []
 
@@ -79,10 +78,8 @@ class SummaryBuilder:
         """Take the next rows."""
         if self._shared is None:
             self._start(findings)
-        labels, unusual = findings.cell_labels[:, self._order], findings.left_alone
-        missing = labels == MISSING
-        corrupted = (labels >= 0) & ~missing
-        self._map.add(np.stack([corrupted, missing]))
+        labels, unusual, corrupted = findings.cell_labels, findings.left_alone, findings.mask[:, self._order]
+        self._map.add(np.stack([corrupted, findings.only_missing[:, self._order]]))
         self._joint_hits += (corrupted[:, 1:] & corrupted[:, :-1]).sum(axis=0)
         for kind in range(len(KINDS)):
             cells = labels == kind
@@ -92,7 +89,7 @@ class SummaryBuilder:
             self._worst[apart] = self._keep_worst(self._worst[apart], findings, rows, most)
         self._warnings = list(dict.fromkeys([*self._warnings, *findings.notes]))
         n_corrupted = int(corrupted.any(axis=1).sum())
-        self._totals.update(rows=len(labels), corrupted_rows=n_corrupted, unusual_rows=int(unusual.sum()))
+        self._totals.update(rows=len(corrupted), corrupted_rows=n_corrupted, unusual_rows=int(unusual.sum()))
         return self
 
     def summary(self) -> dict[str, Any]:
@@ -101,16 +98,14 @@ class SummaryBuilder:
         assert shared is not None, "at least one batch was added"
         totals = {**self._totals, "columns": n_columns, "cells": self._totals["rows"] * n_columns}
         totals["corrupted_cells"], totals["missing_cells"] = self._map.by_column.sum(axis=1).tolist()
-        rows, unusual_rows = (
-            [self._record(*found, rank[-1]) for rank, found in ranked] for ranked in self._worst.values()
-        )
+        rows, unusual_rows = ([self._record(*found) for found in ranked.items()] for ranked in self._worst.values())
         kinds = [{"rows": n_rows, "cells": n_cells} for n_rows, n_cells in self._kinds.tolist()]
         n_listed = len(rows) + len(unusual_rows)
         listed = f"The {n_listed:,} worst of {counted(totals['rows'], 'row')} are listed with their values"
         return {
             "format": FORMAT,
-            "repaired": self._repaired,
-            "headline": headline(totals, repaired=self._repaired),
+            "repaired": self.repaired,
+            "headline": headline(totals, repaired=self.repaired),
             "totals": totals,
             "rule": rule_summary(shared.rule, totals["rows"], totals["corrupted_rows"]),
             "kinds": None if shared.kinds is None else dict(zip(KINDS, kinds, strict=True)),
@@ -120,7 +115,7 @@ class SummaryBuilder:
             "grid": None if shared.grid is None or n_columns > _MOST_SHOWN_COLUMNS else list(shared.grid),
             "rows": rows,
             "unusual_rows": unusual_rows,
-            "rest": f"{listed}; counts and the map cover all. {self._rest}" if n_listed < totals["rows"] else "",
+            "rest": f"{listed}; counts and the map cover all. {self.rest}" if n_listed < totals["rows"] else "",
             "warnings": self._warnings,
             "notes": self._notes(is_image=shared.grid is not None),
         }
@@ -144,7 +139,7 @@ class SummaryBuilder:
         self._shared = replace(findings.take(np.zeros(0, dtype=np.int64)), node_scores=None, row_ids=None)
         # All columns in layout order, the places in it of those that charts show, and what all are called.
         self._order = findings.layout_order
-        self._names = [self._labels.get(column, name) for column, name in enumerate(findings.column_names)]
+        self._names = [self.labels.get(column, name) for column, name in enumerate(findings.column_names)]
         self._places = np.unique(np.linspace(0, n_columns - 1, min(n_columns, _MOST_SHOWN_COLUMNS)).astype(np.int64))
         numbers = 2 * len(self._places) + (0 if findings.tree is None else len(findings.tree.start))
         self._most = int(np.clip(_MOST_NUMBERS // numbers, _FEWEST_RECORDS, _MOST_RECORDS))
@@ -155,68 +150,64 @@ class SummaryBuilder:
     def _keep_worst(self, kept: Ranked, findings: Findings, rows: NDArray[np.int64], most: int) -> Ranked:
         """Keep the worst rows: corrupted before filled before untouched, the least clean first."""
         first_row = self._totals["rows"]
-        n_corrupted, n_missing = findings.mask[rows].sum(axis=1), findings.only_missing[rows].sum(axis=1)
+        n_corrupted, n_missing = findings.mask.sum(axis=1), findings.only_missing.sum(axis=1)
         group = np.where(n_corrupted > 0, 0, np.where(n_missing > 0, 1, 2))
         scores = findings.p_values if findings.row_scores is None else findings.row_scores
-        score = np.zeros(len(rows)) if scores is None else np.nan_to_num(scores[rows])
-        keys = (group, score, -(n_corrupted + n_missing), rows + first_row)
-        worst = np.lexsort(keys[::-1])[:most]
-        ranks = list(zip(*(key[worst].tolist() for key in keys), strict=True))
-        if len(kept) == most:
-            ranks = [rank for rank in ranks if rank < kept[-1][0]]
-        if not ranks:
+        score = np.zeros(len(group)) if scores is None else np.nan_to_num(scores)
+        keys = (group, score, -(n_corrupted + n_missing), np.arange(first_row, first_row + len(group)))
+        worst = nsmallest(most, [*kept, *zip(*(key[rows].tolist() for key in keys), strict=True)])
+        new = [rank for rank in worst if rank not in kept]
+        if not new:
             return kept
-        taken = findings.take(np.array([rank[-1] for rank in ranks]) - first_row)
-        nodes = [None] * len(ranks) if taken.node_scores is None else taken.node_scores(np.arange(len(ranks)))
-        taken = replace(taken, node_scores=None)
-        new = [(rank, (taken.take(np.array([row])), nodes[row])) for row, rank in enumerate(ranks)]
-        return sorted([*kept, *new], key=lambda one: one[0])[:most]
+        taken = findings.take(np.array([rank[-1] for rank in new]) - first_row)
+        if taken.node_scores is not None:
+            taken = replace(taken, node_scores=taken.node_scores(np.arange(len(new))).__getitem__)
+        both = kept | {rank: taken.take(np.array([place])) for place, rank in enumerate(new)}
+        return {rank: both[rank] for rank in worst}
 
-    def _record(self, findings: Findings, nodes: NDArray[np.float64] | None, number: int) -> dict[str, Any]:
-        """Return all that the page shows of the only row of `findings`, which has this number in the table."""
+    def _record(self, rank: tuple[Any, ...], findings: Findings) -> dict[str, Any]:
+        """Return all that the page shows of the only row of some findings."""
         shown, labels = self._order[self._places], findings.cell_labels[0, self._order]
         _, start, stop = row_runs(labels[None])
         runs = list(zip(start.tolist(), stop.tolist(), labels[start].tolist(), strict=True))
         filled_at = np.flatnonzero(labels[self._places] >= 0)
         filled = shown[filled_at]
-        record = {
-            "row": number,
-            "id": str(number if findings.row_ids is None else findings.row_ids[0]),
+        nodes = None if findings.node_scores is None else findings.node_scores(np.zeros(1, dtype=np.int64))[0]
+        row_scores = {"score": findings.row_scores, "p_value": findings.p_values}
+        table = findings_table(findings)
+        told = [table[name] for name in ("first_column", "last_column", "n_cells", "kind")]
+        told += [plain_numbers(table[name]) for name in ("before_mean", "after_mean", "spread_mean", "evidence_max")]
+        return {
+            "row": rank[-1],
+            "id": str(rank[-1] if findings.row_ids is None else findings.row_ids[0]),
             "unusual": bool(findings.left_alone[0]),
             "n_corrupted": int(findings.mask.sum()),
             "n_missing": int(findings.only_missing.sum()),
             "corrupted": [[a, b, -1 if label == CORRUPTED else label] for a, b, label in runs if label != MISSING],
             "missing": [[a, b] for a, b, label in runs if label == MISSING],
-            "before": plain_numbers(findings.before[0, shown]),
+            "before": _numbers_at(findings.before, shown),
             "filled_at": filled_at.tolist(),
-            "after": plain_numbers(findings.after[0, filled]),
-            "spread": None if findings.spread is None else plain_numbers(findings.spread[0, filled]),
-            "evidence": None if findings.cell_evidence is None else plain_numbers(findings.cell_evidence[0, shown], 3),
+            "after": _numbers_at(findings.after, filled),
+            "spread": _numbers_at(findings.spread, filled),
+            "evidence": _numbers_at(findings.cell_evidence, shown, 3),
             "nodes": None if nodes is None else plain_numbers(nodes),
+            **{name: None if scores is None else plain_numbers(scores)[0] for name, scores in row_scores.items()},
+            "findings": [list(line) for line in zip(*told, strict=True)],
+            "why": why(findings, self._names, nodes),
         }
-        for name, scores in {"score": findings.row_scores, "p_value": findings.p_values}.items():
-            record[name] = None if scores is None else plain_numbers(scores)[0]
-        table = findings_table(findings)
-        lines = [table[name] for name in ("first_column", "last_column", "n_cells", "kind")]
-        means = ("before_mean", "after_mean", "spread_mean", "evidence_max")
-        lines += [plain_numbers(np.array(table[name])) for name in means]
-        record["findings"] = [list(line) for line in zip(*lines, strict=True)]
-        record["why"] = why(findings, self._names, nodes)
-        return record
 
     def _column_summary(self, shared: Findings) -> dict[str, Any]:
         names, (hits, missing), columns = self._names, self._map.by_column, self._order[self._places]
-        low, high = shared.reference_low, shared.reference_high
         return {
-            "named": shared.names is not None or bool(self._labels),
+            "named": shared.names is not None or bool(self.labels),
             "names": [names[column] for column in columns],
-            "units": [self._units.get(column, "") for column in columns.tolist()] if self._units else None,
+            "units": [self.units.get(column, "") for column in columns.tolist()] if self.units else None,
             "places": self._places.tolist() if len(columns) < len(names) else None,
             "order": None if np.array_equal(self._order, np.arange(len(names))) else columns.tolist(),
             "corrupted": hits[self._places].tolist(),
             "missing": missing[self._places].tolist(),
-            "reference_low": None if low is None else plain_numbers(low[columns]),
-            "reference_high": None if high is None else plain_numbers(high[columns]),
+            "reference_low": _numbers_at(shared.reference_low, columns),
+            "reference_high": _numbers_at(shared.reference_high, columns),
             "most_hit": [
                 {"name": name_columns(self._order[start:stop], names), "peak": names[self._order[peak]]}
                 | {"start": start, "stop": stop, "rows": int(hits[peak])}
@@ -225,9 +216,14 @@ class SummaryBuilder:
         }
 
 
-def plain_numbers(values: NDArray[np.float64], digits: int = 6) -> list[float | None]:
+def plain_numbers(values: Iterable[float], digits: int = 6) -> list[float | None]:
     """Round to significant digits; None where a value is not finite."""
-    return [float(f"{value:.{digits}g}") if math.isfinite(value) else None for value in values.tolist()]
+    return [float(f"{value:.{digits}g}") if math.isfinite(value) else None for value in values]
+
+
+def _numbers_at(values: NDArray[np.float64] | None, columns: NDArray[np.int64], digits: int = 6) -> Any:
+    """Return the values of one row in some columns, or None if there are none."""
+    return None if values is None else plain_numbers(values[..., columns].ravel().tolist(), digits)
 
 
 def hit_together(hits: NDArray[np.int64], joint: NDArray[np.int64]) -> list[tuple[int, int, int]]:
@@ -243,13 +239,10 @@ def hit_together(hits: NDArray[np.int64], joint: NDArray[np.int64]) -> list[tupl
         if not free[peak] or len(groups) == _MOST_HIT:
             continue
         alike = free & (hits >= 0.7 * hits[peak])
-        start = stop = peak
-        while start > 0 and alike[start - 1] and joined[start - 1]:
-            start -= 1
-        while stop + 1 < len(hits) and alike[stop + 1] and joined[stop]:
-            stop += 1
-        free[start : stop + 1] = False
-        groups.append((start, stop + 1, peak))
+        breaks = np.flatnonzero(~(joined & alike[1:] & alike[:-1])) + 1
+        start, stop = int(breaks[breaks <= peak].max(initial=0)), int(breaks[breaks > peak].min(initial=len(hits)))
+        free[start:stop] = False
+        groups.append((start, stop, peak))
     return groups
 
 

@@ -146,7 +146,7 @@ def why(row: Findings, names: Sequence[str], nodes: NDArray[np.float64] | None =
             sentences.append(f"{subject} {one if len(columns) == 1 else several}, {rest}.")
     if row.p_values is not None and (sentences or row.mask.any()):
         sentences.append(_evidence(row.p_values[0], n_reference))
-    if nodes is not None and np.isfinite(nodes).any() and row.mask.any():
+    if nodes is not None and n_reference is not None and np.isfinite(nodes).any() and row.mask.any():
         sentences.append(_strongest_node(nodes, row, names, n_reference))
     return " ".join(sentences)
 
@@ -157,13 +157,13 @@ def _evidence(p_value: float, n_reference: int | None) -> str:
     rank = p_value * (n_reference + 1)
     as_much = round(rank) - 1
     # Small p-values follow a tail, not the count of the rows.
-    few = "Hardly any" if rank < 0.999 else "None"
-    rows = f"{f'{as_much:,}' if as_much > 0 else few} of {counted(n_reference, 'reference row')}"
     extrapolated = ", extrapolated" if rank < 0.999 else ""
-    return f"{rows} {'show' if as_much > 1 else 'shows'} as much evidence (p-value {p_value:.2g}{extrapolated})."
+    rows = f"{as_much:,}" if as_much > 0 else "Hardly any" if extrapolated else "None"
+    shown = f"{rows} of {counted(n_reference, 'reference row')} {'show' if as_much > 1 else 'shows'} as much evidence"
+    return f"{shown} (p-value {p_value:.2g}{extrapolated})."
 
 
-def _strongest_node(scores: NDArray[np.float64], row: Findings, names: Sequence[str], n_reference: int | None) -> str:
+def _strongest_node(scores: NDArray[np.float64], row: Findings, names: Sequence[str], n_reference: int) -> str:
     """Name the tree's node with the lowest score, inside what was found where possible."""
     tree, order = row.tree, row.layout_order
     before = np.concatenate(([0], np.cumsum(row.mask[0, order])))
@@ -171,8 +171,6 @@ def _strongest_node(scores: NDArray[np.float64], row: Findings, names: Sequence[
     candidates = (inside if inside.any() else np.ones(len(scores), dtype=bool)) & np.isfinite(scores)
     node = int(np.lexsort((tree.start - tree.stop, np.where(candidates, scores, np.inf)))[0])
     part = name_columns(order[tree.start[node] : tree.stop[node]], names)
-    if n_reference is None:
-        return f"Lowest score: {part}, {scores[node]:.3g}."
     count = round(float(scores[node]) * n_reference)
     rows = "no reference row is" if count == 0 else f"{counted(count, 'reference row')} {'is' if count == 1 else 'are'}"
     return f"Lowest score: {part}. Of {n_reference:,}, {rows} as far from the others there."
