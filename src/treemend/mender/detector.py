@@ -352,10 +352,9 @@ def _find_sets(
         best = weighed.part(some) if weighed else None
         answers = search_rows(group.scan, rules, rows, noise, run, tried, n_jobs, best)
         if tried != (STUCK,):
-            # A rest that is odd stays so, whatever its cells are called; one cell by itself has not moved with others.
+            # A rest that is odd stays so, whatever its cells are called.
             believed = answers._replace(odds=np.full(len(rows), np.inf))
             sought = ~is_unusual(detector.rarity, believed, detector.density.tail)
-            sought &= (answers.labels >= 0).sum(axis=1) > 1
             columns = detector.columns.part(group.cells)
             name_shifted(group.scan, columns, group.values[some], rows, noise, sought, rules.extra, answers)
             name_constant(answers.labels, run)
