@@ -204,10 +204,7 @@ class Sets(NamedTuple):
 def mixture_arrays(scan: Scan) -> tuple[Mixture, Law]:
     """Return the density as kernels read it."""
     density = scan.density
-    information = density.precision.sum(axis=(1, 2))
-    mix = Mixture(
-        density.centre, density.covariance, density.precision, density.log_weight, density.log_det, information
-    )
+    mix = Mixture(density.centre, density.covariance, density.precision, density.log_weight, density.log_det)
     return mix, Law(scan.constants, density.tail)
 
 

@@ -69,8 +69,6 @@ class WindowEvidence(NamedTuple):
     window: Integers  # n x 3: its number in the `Scan`
     noise_odds: Floats  # n x K: for each component, the largest log density with a window of noise
     noise: Integers  # n x K: the number of that window
-    kept: Floats  # n x 2 x K: the log density of what the best foreign and the best shifted window leave
-    alone: Floats  # n x 2 x K: and of these windows by themselves
     cells: Floats  # n x d: log odds of each cell by itself being noise; 0 where missing
     log_density: Floats  # n: of the observed cells
 
@@ -157,8 +155,6 @@ def window_evidence(scan: Scan, rows: Floats, log_slope: Floats, n_jobs: int | N
         np.full((n, 3), -1),
         np.full(shape, -np.inf),
         np.zeros(shape, np.int64),
-        np.zeros((n, 2, n_components)),
-        np.zeros((n, 2, n_components)),
         np.zeros((n, d)),
         np.zeros(n),
     )
@@ -315,8 +311,6 @@ def _best_windows(
     ):
         best[:] = values.max(axis=1)[:, :n].T
         window[:] = values.argmax(axis=1)[:, :n].T
-    for terms, values in ((found.kept, without), (found.alone, alone)):
-        terms[:] = values[:, found.window[:, FOREIGN:], np.arange(n)[:, None]].transpose(1, 2, 0)
 
 
 def _student(level: Floats, kept: Any, form: Floats, tail: float) -> Floats:

@@ -38,6 +38,8 @@ class Space(NamedTuple):
     forms: Floats  # 2 x d
     gains: Floats  # d
     lines: Floats  # LINES x d + 1
+    terms: Floats  # K: log density of a row, or of what is kept of it
+    rests: Floats  # K: quadratic form of what is kept
 
 
 class Law(NamedTuple):
@@ -48,9 +50,11 @@ class Law(NamedTuple):
 
 
 @inner_kernel
-def new_space(d: int) -> Space:
+def new_space(n_components: int, d: int) -> Space:
     """Return memory for rows of d cells."""
-    return Space(np.empty(d, np.int64), np.empty((d + 1, d)), np.empty((2, d)), np.empty(d), np.empty((LINES, d + 1)))
+    order, work, lines = np.empty(d, np.int64), np.empty((d + 1, d)), np.empty((LINES, d + 1))
+    terms, rests = np.empty(n_components), np.empty(n_components)
+    return Space(order, work, np.empty((2, d)), np.empty(d), lines, terms, rests)
 
 
 LEAST_PIVOT = 1e-14
