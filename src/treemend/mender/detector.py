@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treemend.arrays import Booleans, Floats, Integers, Labels
-from treemend.mender.boxes import WindowCells
 from treemend.mender.calibration import NOTHING, Calibration, Rarity, Tails, is_unusual
 from treemend.mender.columns import Columns
 from treemend.mender.density import Density, expect_rows
@@ -33,7 +32,7 @@ from treemend.mender.evidence import (
 )
 from treemend.mender.layout import Layout
 from treemend.mender.moves import Grid, Mixture, Rules
-from treemend.mender.sets import Answers, Starts, find_rows
+from treemend.mender.sets import Answers, Starts, WindowCells, find_rows
 from treemend.mender.shifts import name_shifted
 from treemend.mender.stuck import RepeatedValues, name_constant, stuck_evidence
 from treemend.mender.swept import Law

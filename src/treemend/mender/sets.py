@@ -7,7 +7,7 @@ values. The set with the largest log odds J under the whole density is kept: ``J
 slopes over noise cells + prior(n, R)``, with ``log p(foreign run alone)`` or, instead of ``log p(kept)``, the log
 density of the row with the shift taken into account.
 
-On a grid, the set may also consist of rectangles and single cells; a rectangle costs the log of how many there are.
+On a grid, the set may also be a rectangle and single cells; a rectangle costs the log of how many there are.
 """
 
 import math
@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from treemend.arrays import Booleans, Floats, Integers, Labels
-from treemend.mender.boxes import WindowCells, grow_boxes
+from treemend.mender.boxes import move_sides
 from treemend.mender.compiled import inlined_kernel, inner_kernel, kernel
 from treemend.mender.evidence import FOREIGN, KEPT, NOISE, SHIFT, SHIFTED, SINGLE, STUCK, WindowEvidence
 from treemend.mender.moves import (
@@ -60,6 +60,14 @@ CLOSE = 1.0
 BOX = 6
 
 
+class WindowCells(NamedTuple):
+    """Windows as kernels read them: the first ``size[v]`` cells of ``order`` from ``first[v]`` on."""
+
+    order: Integers
+    first: Integers  # V
+    size: Integers  # V
+
+
 class Starts(NamedTuple):
     """Where the search begins in n rows."""
 
@@ -74,7 +82,7 @@ class Answers(NamedTuple):
 
     labels: Labels  # n x d: kind of each cell, -1 where kept
     odds: Floats  # n: log odds of the set
-    prior: Floats  # n: what of these is prior, by the number of its cells, runs and rectangles
+    prior: Floats  # n: what of these is prior, by the number of its cells and runs
     rest: Floats  # n: quadratic form of the kept cells under their likeliest component
     move: Floats  # n: log odds of a common move of all cells
 
@@ -167,22 +175,18 @@ def _search(
     law: Law,
     rules: Rules,
     grid: Grid | None,
-    windows: WindowCells,
     row: Row,
     k: int,
-    in_boxes: bool,
+    is_box: bool,
     state: State,
     labels: Labels,
     space: Space,
-) -> int:
-    """Improve the set ``labels`` of one row under component k.
-
-    Return how many rectangles there are; their cells have the label `SINGLE`.
-    """
-    boxes, u = 0, row.u
+) -> None:
+    """Improve the set ``labels`` of one row under component k; cells of a rectangle have the label `SINGLE`."""
+    u = row.u
     _begin(mix, k, row, labels, state, space)
-    if grid is not None and in_boxes:
-        boxes = grow_boxes(law, rules, grid, state, u, labels, _list_cells(labels, space.order), windows, space)
+    if grid is not None and is_box:
+        move_sides(law, rules, grid, state, u, labels, space)
     for turn in range(rules.rounds + 1):
         toggle_cells(law, rules, state, u, labels, space)
         if turn == rules.rounds:
@@ -192,7 +196,6 @@ def _search(
             moved = moved or move_run(law, rules, state, u, labels, attempt > 0, space)
         if not moved:
             break
-    return boxes
 
 
 @inlined_kernel
@@ -203,7 +206,6 @@ def _keep_best(
     grid: Grid | None,
     row: Row,
     kind: int,
-    boxes: int,
     given: float,
     labels: Labels,
     space: Space,
@@ -216,15 +218,15 @@ def _keep_best(
     but prior and price.
     """
     n, runs = count_runs(labels, rules.earlier, SINGLE)
-    known = boxes == 0
+    known = kind != BOX
     for j in range(len(labels)):
         known = known and labels[j] == answers.labels[i, j]
     if n == 0 or known or (n > MOST_OUT * len(labels) and kind != STUCK):
         return
     prior = rules.prior[n, runs]
-    if grid is not None and boxes > 0:
+    if grid is not None and kind == BOX:
         n_cells, runs = count_runs(labels, rules.earlier, NOISE)
-        prior = rules.prior[n_cells, runs] - grid.price * boxes
+        prior = rules.prior[n_cells, runs] - grid.price
         for j in range(len(labels)):
             labels[j] = min(labels[j], NOISE)
     odds = prior + given - rules.extra[kind if kind < BOX else NOISE]
@@ -301,8 +303,8 @@ def find_rows(
                     mark_odd_cells(mix, law, rules, k, row, labels, space)
                 else:
                     _mark(windows, best.noise[i, k], SINGLE if kind == BOX else NOISE, labels)
-                boxes = _search(mix, law, rules, grid, windows, row, k, kind == BOX, state, labels, space)
-                _keep_best(mix, law, rules, grid, row, kind, boxes, -whole, labels, space, answers, i)
+                _search(mix, law, rules, grid, row, k, kind == BOX, state, labels, space)
+                _keep_best(mix, law, rules, grid, row, kind, -whole, labels, space, answers, i)
                 n_out, runs = count_runs(answers.labels[i], rules.earlier, SINGLE)
                 # One run that leaves a typical rest: no other start is followed.
                 explained = runs == 1 and answers.rest[i] <= rules.typical[d - n_out]
@@ -322,4 +324,4 @@ def find_rows(
                     weigh_shift(mix, law, row, _list_cells(labels, space.order), SHIFT, space)
                     move_shift(mix, law, rules, row, largest(space.terms), labels)
                     given = weigh_shift(mix, law, row, _list_cells(labels, space.order), SHIFT, space) - whole
-            _keep_best(mix, law, rules, grid, row, kind, 0, given, labels, space, answers, i)
+            _keep_best(mix, law, rules, grid, row, kind, given, labels, space, answers, i)
