@@ -31,11 +31,10 @@ from treemend.mender.evidence import (
     window_evidence,
 )
 from treemend.mender.layout import Layout
-from treemend.mender.moves import Grid, Mixture, Rules
-from treemend.mender.sets import Answers, Starts, WindowCells, find_rows
+from treemend.mender.moves import Grid, Rules
+from treemend.mender.sets import Answers, Starts, find_rows
 from treemend.mender.shifts import name_shifted
 from treemend.mender.stuck import RepeatedValues, name_constant, stuck_evidence
-from treemend.mender.swept import Law
 from treemend.mender.wide import WideRows
 from treemend.mender.windows import BLOCKS, most_cells, run_prior
 from treemend.threads import for_chunks
@@ -198,13 +197,6 @@ class Sets(NamedTuple):
     def none(cls, n: int, d: int) -> "Sets":
         """Return what is said of n rows that were not looked into."""
         return cls(np.full((n, d), -1, np.int8), np.zeros(n, bool), np.zeros((n, d)))
-
-
-def mixture_arrays(scan: Scan) -> tuple[Mixture, Law]:
-    """Return the density as kernels read it."""
-    density = scan.density
-    mix = Mixture(density.centre, density.covariance, density.precision, density.log_weight, density.log_det)
-    return mix, Law(scan.constants, density.tail)
 
 
 def set_rules(scan: Scan, price: float, extra: Floats, rounds: int, steps: int, typical: Floats | None = None) -> Rules:
@@ -383,16 +375,14 @@ def search_rows(
     """Find the best set of each row, from some kinds of starts; their windows are weighed unless that is given."""
     n, d = rows.shape
     answers = Answers(np.full((n, d), -1, np.int8), *(np.zeros(n) for _ in range(4)))
-    mix, law = mixture_arrays(scan)
     weighed = best or window_evidence(scan, rows, noise, n_jobs)
     kinds = np.isin(np.arange(5), tried)
-    windows = WindowCells(scan.windows.order, scan.windows.first, scan.windows.size)
     slopes = noise - cell_price(scan)
 
     def task(part: slice) -> None:
-        starts = Starts(kinds, stuck[part], weighed.part(part), windows)
+        starts = Starts(kinds, stuck[part], weighed.part(part), scan.windows)
         own: list[Any] = [array[part] for array in answers]
-        find_rows(mix, law, rules, rules.grid, rows[part], slopes[part], starts, Answers(*own))
+        find_rows(scan.mix, scan.law, rules, rules.grid, rows[part], slopes[part], starts, Answers(*own))
 
     for_chunks(task, n, 10 * d**3, n_jobs)
     return answers

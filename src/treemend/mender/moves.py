@@ -8,23 +8,24 @@ import numpy as np
 from treemend.arrays import Booleans, Floats, Integers, Labels
 from treemend.mender.compiled import inner_kernel
 from treemend.mender.evidence import KEPT, NOISE, SHIFT, SHIFTED, SINGLE
-from treemend.mender.swept import Law, Space, State, prefix_forms, prefix_gains, student, sweep, sweep_to, toggle_gains
+from treemend.mender.swept import (
+    Law,
+    Mixture,
+    Space,
+    State,
+    prefix_forms,
+    prefix_gains,
+    student,
+    sweep,
+    sweep_to,
+    toggle_gains,
+)
 
 BORDER_MOVES = 12
 # Largest share of a row that a set may cover in the search.
 MOST_OUT = 0.7
 # What a move must gain, in nats.
 LEAST_GAIN = 1e-6
-
-
-class Mixture(NamedTuple):
-    """The density of the observed cells, as kernels read it."""
-
-    centre: Floats  # K x d
-    covariance: Floats  # K x d x d
-    precision: Floats  # K x d x d
-    log_weight: Floats  # K
-    log_det: Floats  # K, half the log determinant of the precision
 
 
 class Row(NamedTuple):

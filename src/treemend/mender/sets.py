@@ -22,7 +22,6 @@ from treemend.mender.evidence import FOREIGN, KEPT, NOISE, SHIFT, SHIFTED, SINGL
 from treemend.mender.moves import (
     MOST_OUT,
     Grid,
-    Mixture,
     Row,
     Rules,
     count_runs,
@@ -35,6 +34,7 @@ from treemend.mender.swept import (
     FORM,
     LOG_DET,
     Law,
+    Mixture,
     Space,
     State,
     largest,
@@ -44,6 +44,7 @@ from treemend.mender.swept import (
     student,
     sweep_to,
 )
+from treemend.mender.windows import Windows
 
 # How far behind the first one, in nats, another component may be that is followed from the same kind of start. With
 # less, overwritten rows take less time (`python -m benchmarks.end_to_end`), and several runs in rows of many clusters
@@ -60,21 +61,13 @@ CLOSE = 1.0
 BOX = 6
 
 
-class WindowCells(NamedTuple):
-    """Windows as kernels read them: the first ``size[v]`` cells of ``order`` from ``first[v]`` on."""
-
-    order: Integers
-    first: Integers  # V
-    size: Integers  # V
-
-
 class Starts(NamedTuple):
     """Where the search begins in n rows."""
 
     tried: Booleans  # 5: kinds that are tried
     stuck: Booleans  # n x d
     best: WindowEvidence
-    windows: WindowCells
+    windows: Windows
 
 
 class Answers(NamedTuple):
@@ -245,7 +238,7 @@ def _keep_best(
 
 
 @inner_kernel
-def _mark(windows: WindowCells, window: int, label: int, labels: Labels) -> int:
+def _mark(windows: Windows, window: int, label: int, labels: Labels) -> int:
     """Label the cells of a window, and no others; return how many."""
     for j in range(len(labels)):
         labels[j] = KEPT

@@ -21,6 +21,16 @@ FORM, LOG_DET = 0, 1
 LINES = 4
 
 
+class Mixture(NamedTuple):
+    """The density of the observed cells, as kernels read it."""
+
+    centre: Floats  # K x d
+    covariance: Floats  # K x d x d
+    precision: Floats  # K x d x d
+    log_weight: Floats  # K
+    log_det: Floats  # K, half the log determinant of the precision
+
+
 class State(NamedTuple):
     """A row with some cells out, under one component."""
 
