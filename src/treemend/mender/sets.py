@@ -279,22 +279,26 @@ def find_rows(
         answers.move[i] = weigh_shift(mix, law, row, d, 1.0, space) - whole - MOVE_PRICE
         answers.odds[i], answers.prior[i], answers.rest[i] = -np.inf, 0.0, 0.0
         explained = False
-        for kind in (SINGLE, NOISE, BOX):
+        for kind in (STUCK, SINGLE, NOISE, BOX):
             if not tried[NOISE if kind == BOX else kind] or explained or (kind == BOX and grid is None):
                 continue
+            if kind == STUCK:
+                for j in range(d):
+                    labels[j] = STUCK if starts.stuck[i, j] else KEPT
+                weigh_rest(mix, law, row, _list_cells(labels, space.order), space)
             for k in range(n_components):
-                promise[k] = best.noise_odds[i, k]
+                promise[k] = space.terms[k] if kind == STUCK else best.noise_odds[i, k]
                 if kind == SINGLE:
                     promise[k] = mark_odd_cells(mix, law, rules, k, row, labels, space)
             least = promise[largest(promise)] - FAR_BEHIND
-            for _ in range(min(rules.followed, n_components)):
+            for _ in range(1 if kind == STUCK else min(rules.followed, n_components)):
                 k = largest(promise)
                 if promise[k] < least:
                     break
                 promise[k] = -np.inf
                 if kind == SINGLE:
                     mark_odd_cells(mix, law, rules, k, row, labels, space)
-                else:
+                elif kind != STUCK:
                     _mark(windows, best.noise[i, k], SINGLE if kind == BOX else NOISE, labels)
                 _search(mix, law, rules, grid, row, k, kind == BOX, state, labels, space)
                 _keep_best(mix, law, rules, grid, row, kind, -whole, labels, space, answers, i)
@@ -303,18 +307,13 @@ def find_rows(
                 explained = runs == 1 and answers.rest[i] <= rules.typical[d - n_out]
                 if explained:
                     break
-        for kind in (FOREIGN, SHIFTED, STUCK):
+        for kind in (FOREIGN, SHIFTED):
             if not tried[kind]:
                 continue
-            given = -whole
-            if kind == STUCK:
-                for j in range(d):
-                    labels[j] = STUCK if starts.stuck[i, j] else KEPT
-            else:
-                m, given = _mark(windows, best.window[i, kind], kind, labels), best.values[i, kind]
-                hopeless = given + rules.prior[m, 1] - rules.extra[kind] < answers.odds[i] - HOPELESS
-                if kind == SHIFTED and rules.rounds > 0 and not hopeless:
-                    weigh_shift(mix, law, row, _list_cells(labels, space.order), SHIFT, space)
-                    move_shift(mix, law, rules, row, largest(space.terms), labels)
-                    given = weigh_shift(mix, law, row, _list_cells(labels, space.order), SHIFT, space) - whole
+            m, given = _mark(windows, best.window[i, kind], kind, labels), best.values[i, kind]
+            hopeless = given + rules.prior[m, 1] - rules.extra[kind] < answers.odds[i] - HOPELESS
+            if kind == SHIFTED and rules.rounds > 0 and not hopeless:
+                weigh_shift(mix, law, row, _list_cells(labels, space.order), SHIFT, space)
+                move_shift(mix, law, rules, row, largest(space.terms), labels)
+                given = weigh_shift(mix, law, row, _list_cells(labels, space.order), SHIFT, space) - whole
             _keep_best(mix, law, rules, grid, row, kind, given, labels, space, answers, i)
