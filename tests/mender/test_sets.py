@@ -10,7 +10,7 @@ from tests.mender.naive_sets import density_of, log_odds, random_density
 
 from treemend.mender import moves, swept
 from treemend.mender.density import make_density
-from treemend.mender.detector import CELL_PRICE, find_sets, mixture_arrays, search_rows, set_rules
+from treemend.mender.detector import CELL_PRICE, find_sets, search_rows, set_rules
 from treemend.mender.evidence import NOISE, SHIFTED, SINGLE, STUCK, prepare_scan
 from treemend.mender.layout import Layout
 from treemend.mender.learning import learn_detector
@@ -57,8 +57,8 @@ def test_sweeps_gains_and_prefixes_are_densities_of_subsets(seed, toggles):
     d = 6
     density = random_density(rng, d, 1)
     row = rng.normal(size=d)
-    _, law = mixture_arrays(prepare_scan(density, Layout(np.arange(d))))
-    state, space = state_of(density, row), new_space(d)
+    law = prepare_scan(density, Layout(np.arange(d))).law
+    state, space = state_of(density, row), new_space(1, d)
     for j in toggles:
         sweep(state, j, space.lines)
     kept = ~state.out
@@ -85,7 +85,7 @@ def test_sweeps_gains_and_prefixes_are_densities_of_subsets(seed, toggles):
 @given(st.integers(0, 10**6), st.integers(1, 14))
 def test_cells_swept_together_are_swept_one_by_one(seed, d):
     rng = np.random.default_rng(seed)
-    density, row, space = random_density(rng, d, 1), rng.normal(size=d), new_space(d)
+    density, row, space = random_density(rng, d, 1), rng.normal(size=d), new_space(1, d)
     together, one_by_one = state_of(density, row), state_of(density, row)
     for _ in range(3):
         labels = rng.integers(-1, 1, d).astype(np.int8)
@@ -150,7 +150,7 @@ def test_the_oddest_cells_are_as_many_as_are_best_taken_out(seed, far):
     rng = np.random.default_rng(seed)
     d = 9
     density = random_density(rng, d, 1)
-    mix, law = mixture_arrays(scan := prepare_scan(density, Layout(np.arange(d))))
+    scan = prepare_scan(density, Layout(np.arange(d)))
     rules, u = set_rules(scan, 3.0, np.zeros(5), 10, 3 * d), rng.uniform(-2, -1, d)
     row = density.centre[0] + far * rng.normal(size=d)
     alone = np.array([density_of(density, row, np.arange(d) == j) for j in range(d)])
@@ -164,7 +164,8 @@ def test_the_oddest_cells_are_as_many_as_are_best_taken_out(seed, far):
     away, labels = (row - density.centre[0])[None], np.zeros(d, np.int8)
     r = away @ density.precision[0]
     q = np.array([r[0] @ away[0]])
-    assert mark_odd_cells(mix, law, rules, 0, r, q, away, u, labels, new_space(d)) == pytest.approx(best, abs=1e-6)
+    known = moves.Row(u, away, r, q)
+    assert mark_odd_cells(scan.mix, scan.law, rules, 0, known, labels, new_space(1, d)) == pytest.approx(best, abs=1e-6)
     assert labels.tolist() == naive.tolist()
 
 

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treemend.arrays import Booleans, Floats, Integers, Labels
-from treemend.mender.boxes import WindowCells
 from treemend.mender.calibration import NOTHING, Calibration, Rarity, Tails, is_unusual
 from treemend.mender.columns import Columns
 from treemend.mender.density import Density, expect_rows
@@ -32,11 +31,10 @@ from treemend.mender.evidence import (
     window_evidence,
 )
 from treemend.mender.layout import Layout
-from treemend.mender.moves import Grid, Mixture, Rules
+from treemend.mender.moves import Grid, Rules
 from treemend.mender.sets import Answers, Starts, find_rows
 from treemend.mender.shifts import name_shifted
 from treemend.mender.stuck import RepeatedValues, name_constant, stuck_evidence
-from treemend.mender.swept import Law
 from treemend.mender.wide import WideRows
 from treemend.mender.windows import BLOCKS, most_cells, run_prior
 from treemend.threads import for_chunks
@@ -201,16 +199,6 @@ class Sets(NamedTuple):
         return cls(np.full((n, d), -1, np.int8), np.zeros(n, bool), np.zeros((n, d)))
 
 
-def mixture_arrays(scan: Scan) -> tuple[Mixture, Law]:
-    """Return the density as kernels read it."""
-    density = scan.density
-    information = density.precision.sum(axis=(1, 2))
-    mix = Mixture(
-        density.centre, density.covariance, density.precision, density.log_weight, density.log_det, information
-    )
-    return mix, Law(scan.constants, density.tail)
-
-
 def set_rules(scan: Scan, price: float, extra: Floats, rounds: int, steps: int, typical: Floats | None = None) -> Rules:
     """Return how cells lie, what sets cost (``price``: the first run), and how long the search goes on."""
     cells, d = scan.cells, len(scan.cells.joined)
@@ -352,10 +340,9 @@ def _find_sets(
         best = weighed.part(some) if weighed else None
         answers = search_rows(group.scan, rules, rows, noise, run, tried, n_jobs, best)
         if tried != (STUCK,):
-            # A rest that is odd stays so, whatever its cells are called; one cell by itself has not moved with others.
+            # A rest that is odd stays so, whatever its cells are called.
             believed = answers._replace(odds=np.full(len(rows), np.inf))
             sought = ~is_unusual(detector.rarity, believed, detector.density.tail)
-            sought &= (answers.labels >= 0).sum(axis=1) > 1
             columns = detector.columns.part(group.cells)
             name_shifted(group.scan, columns, group.values[some], rows, noise, sought, rules.extra, answers)
             name_constant(answers.labels, run)
@@ -388,16 +375,14 @@ def search_rows(
     """Find the best set of each row, from some kinds of starts; their windows are weighed unless that is given."""
     n, d = rows.shape
     answers = Answers(np.full((n, d), -1, np.int8), *(np.zeros(n) for _ in range(4)))
-    mix, law = mixture_arrays(scan)
     weighed = best or window_evidence(scan, rows, noise, n_jobs)
     kinds = np.isin(np.arange(5), tried)
-    windows = WindowCells(scan.windows.order, scan.windows.first, scan.windows.size)
     slopes = noise - cell_price(scan)
 
     def task(part: slice) -> None:
-        starts = Starts(kinds, stuck[part], weighed.part(part), windows)
+        starts = Starts(kinds, stuck[part], weighed.part(part), scan.windows)
         own: list[Any] = [array[part] for array in answers]
-        find_rows(mix, law, rules, rules.grid, rows[part], slopes[part], starts, Answers(*own))
+        find_rows(scan.mix, scan.law, rules, rules.grid, rows[part], slopes[part], starts, Answers(*own))
 
     for_chunks(task, n, 10 * d**3, n_jobs)
     return answers

@@ -9,6 +9,7 @@ Rows are processed in blocks of one size, a row a lane, so that a row's evidence
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple, cast
 
@@ -19,7 +20,7 @@ from treemend.arrays import Booleans, Floats, Integers
 from treemend.mender.compiled import kernel
 from treemend.mender.density import Density, density_constants
 from treemend.mender.layout import Layout
-from treemend.mender.swept import eliminate, substitute
+from treemend.mender.swept import Law, Mixture, eliminate, substitute
 from treemend.mender.windows import Cells, Windows, lay_cells, lay_windows
 from treemend.threads import for_chunks
 
@@ -52,7 +53,6 @@ class Scan:
     components: Booleans
     cells: Cells
     windows: Windows
-    constants: Floats
     members: Floats
     chains: list[Integers | slice]
     given_rest: list[Floats]
@@ -60,6 +60,17 @@ class Scan:
     levels: Floats
     growth: Floats
     lanes: int
+
+    @cached_property
+    def mix(self) -> Mixture:
+        """The density as kernels read it."""
+        own = self.density
+        return Mixture(own.centre, own.covariance, own.precision, own.log_weight, own.log_det)
+
+    @cached_property
+    def law(self) -> Law:
+        """What its components share."""
+        return Law(density_constants(len(self.cells.joined), self.density.tail), self.density.tail)
 
 
 class WindowEvidence(NamedTuple):
@@ -69,8 +80,6 @@ class WindowEvidence(NamedTuple):
     window: Integers  # n x 3: its number in the `Scan`
     noise_odds: Floats  # n x K: for each component, the largest log density with a window of noise
     noise: Integers  # n x K: the number of that window
-    kept: Floats  # n x 2 x K: the log density of what the best foreign and the best shifted window leave
-    alone: Floats  # n x 2 x K: and of these windows by themselves
     cells: Floats  # n x d: log odds of each cell by itself being noise; 0 where missing
     log_density: Floats  # n: of the observed cells
 
@@ -90,15 +99,12 @@ def prepare_scan(
         components = np.ones(len(density.centre), bool)
     cells = lay_cells(layout, observed)
     windows = lay_windows(cells)
-    constants = density_constants(len(cells.joined), density.tail)
     members = windows.members(len(cells.joined))
     if observed is not None:
-        nothing = np.empty((0, 0, 0))
-        density = density.restrict(observed, components)
-        return Scan(
-            density, components, cells, windows, constants, members, [], [], [], nothing, nothing, LANES_OF_INCOMPLETE
-        )
+        density, nothing = density.restrict(observed, components), np.empty((0, 0, 0))
+        return Scan(density, components, cells, windows, members, [], [], [], nothing, nothing, LANES_OF_INCOMPLETE)
     n_components, d = density.centre.shape
+    constants = density_constants(d, density.tail)
     chains = [_as_slice(windows.order[start:stop]) for start, stop in pairwise(windows.chain_start)]
     lengths = np.diff(windows.chain_start)
     given_rest, alone = ([np.zeros((n_components, length, length)) for length in lengths] for _ in range(2))
@@ -121,9 +127,7 @@ def prepare_scan(
             level - 0.5 * np.log(growth) + constants[d],
         ]
     )
-    return Scan(
-        density, components, cells, windows, constants, members, chains, given_rest, alone, levels, growth, LANES
-    )
+    return Scan(density, components, cells, windows, members, chains, given_rest, alone, levels, growth, LANES)
 
 
 def _as_slice(cells: Integers) -> Integers | slice:
@@ -157,8 +161,6 @@ def window_evidence(scan: Scan, rows: Floats, log_slope: Floats, n_jobs: int | N
         np.full((n, 3), -1),
         np.full(shape, -np.inf),
         np.zeros(shape, np.int64),
-        np.zeros((n, 2, n_components)),
-        np.zeros((n, 2, n_components)),
         np.zeros((n, d)),
         np.zeros(n),
     )
@@ -177,50 +179,26 @@ def window_evidence(scan: Scan, rows: Floats, log_slope: Floats, n_jobs: int | N
 
 def _row_forms(scan: Scan, rows: Floats) -> tuple[Floats, Floats, Floats, Floats]:
     """Return what `_quadratic_forms` does, for some rows (n, c): each chain is factorised for them, not beforehand."""
-    density, windows, (_, d) = scan.density, scan.windows, rows.shape
-    shape = 3, len(density.centre), len(windows.size)
-    whole, force = np.zeros((shape[1], scan.lanes)), np.zeros((shape[1], d, scan.lanes))
-    forms, levels = np.zeros((*shape, scan.lanes)), np.empty(shape)
-    _fill_row_forms(
-        rows,
-        density.centre,
-        density.covariance,
-        density.precision,
-        density.log_weight,
-        density.log_det,
-        scan.constants,
-        windows.order,
-        windows.chain_start,
-        windows.window_start,
-        windows.size,
-        whole,
-        force,
-        forms,
-        levels,
+    shape = 3, len(scan.density.centre), len(scan.windows.size)
+    found = (
+        np.zeros((shape[1], scan.lanes)),
+        np.zeros((shape[1], rows.shape[1], scan.lanes)),
+        np.zeros((*shape, scan.lanes)),
+        np.empty(shape),
     )
-    return whole, force, forms, levels
+    _fill_row_forms(rows, scan.mix, scan.law, scan.windows, *found)
+    return found
 
 
 @kernel
 def _fill_row_forms(
-    rows: Floats,
-    centre: Floats,
-    covariance: Floats,
-    precision: Floats,
-    log_weight: Floats,
-    log_det: Floats,
-    constants: Floats,
-    order: Integers,
-    chain_start: Integers,
-    window_start: Integers,
-    size: Integers,
-    whole: Floats,
-    force: Floats,
-    forms: Floats,
-    levels: Floats,
+    rows: Floats, mix: Mixture, law: Law, windows: Windows, whole: Floats, force: Floats, forms: Floats, levels: Floats
 ) -> None:
     """Fill what `_row_forms` returns."""
     n, d = rows.shape
+    centre, covariance, precision, log_weight, log_det = mix
+    order, size, constants = windows.order, windows.size, law.constants
+    chain_start, window_start = windows.chain_start, windows.window_start
     away, r, half = np.empty((n, d)), np.empty((n, d)), np.empty((2, d))
     works, given_rest, alone = np.empty((2, d + 1, d)), np.empty((n, d)), np.empty((n, d))
     for k in range(len(log_weight)):
@@ -291,7 +269,7 @@ def _best_windows(
 ) -> None:
     """Fill the evidence of a block of rows, of which log slopes (d, LANES), forms and levels are given."""
     density, (d, _), (n, _) = scan.density, log_slope.shape, found.values.shape
-    level, constants, size = (density.log_weight + density.log_det)[:, None], scan.constants, scan.windows.size
+    level, constants, size = (density.log_weight + density.log_det)[:, None], scan.law.constants, scan.windows.size
     log_density = log_sum(_student(level + constants[d], d, whole, density.tail))
     pivot = np.diagonal(density.precision, axis1=1, axis2=2)[:, :, None]
     at = level[:, None] - 0.5 * np.log(pivot) + constants[d - 1]
@@ -315,8 +293,6 @@ def _best_windows(
     ):
         best[:] = values.max(axis=1)[:, :n].T
         window[:] = values.argmax(axis=1)[:, :n].T
-    for terms, values in ((found.kept, without), (found.alone, alone)):
-        terms[:] = values[:, found.window[:, FOREIGN:], np.arange(n)[:, None]].transpose(1, 2, 0)
 
 
 def _student(level: Floats, kept: Any, form: Floats, tail: float) -> Floats:

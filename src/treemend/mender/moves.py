@@ -7,8 +7,19 @@ import numpy as np
 
 from treemend.arrays import Booleans, Floats, Integers, Labels
 from treemend.mender.compiled import inner_kernel
-from treemend.mender.evidence import FOREIGN, KEPT, NOISE, SHIFT, SINGLE
-from treemend.mender.swept import Law, Space, State, prefix_forms, prefix_gains, student, sweep, sweep_to, toggle_gains
+from treemend.mender.evidence import KEPT, NOISE, SHIFT, SHIFTED, SINGLE
+from treemend.mender.swept import (
+    Law,
+    Mixture,
+    Space,
+    State,
+    prefix_forms,
+    prefix_gains,
+    student,
+    sweep,
+    sweep_to,
+    toggle_gains,
+)
 
 BORDER_MOVES = 12
 # Largest share of a row that a set may cover in the search.
@@ -17,15 +28,13 @@ MOST_OUT = 0.7
 LEAST_GAIN = 1e-6
 
 
-class Mixture(NamedTuple):
-    """The density of the observed cells, as kernels read it."""
+class Row(NamedTuple):
+    """What is known of a row with nothing out."""
 
-    centre: Floats  # K x d
-    covariance: Floats  # K x d x d
-    precision: Floats  # K x d x d
-    log_weight: Floats  # K
-    log_det: Floats  # K, half the log determinant of the precision
-    information: Floats  # K, sum of the precision
+    u: Floats  # d: log density of each cell as noise, less its price
+    away: Floats  # K x d: deviations from the centres
+    r: Floats  # K x d: these times the precision
+    q: Floats  # K: quadratic forms
 
 
 class Grid(NamedTuple):
@@ -65,29 +74,18 @@ def count_runs(labels: Labels, earlier: Integers, last: int) -> tuple[int, int]:
 
 
 @inner_kernel
-def mark_odd_cells(
-    mix: Mixture,
-    law: Law,
-    rules: Rules,
-    k: int,
-    r: Floats,
-    q: Floats,
-    away: Floats,
-    u: Floats,
-    labels: Labels,
-    space: Space,
-) -> float:
+def mark_odd_cells(mix: Mixture, law: Law, rules: Rules, k: int, row: Row, labels: Labels, space: Space) -> float:
     """Label as noise the oddest cells, each seen by itself, as many as are best taken out; return the log density.
 
     Bad cells that are many hide each other: to take out any one of them gains little.
     """
-    d, order = len(u), space.order
+    u, away, q, order, d = row.u, row.away[k], row.q[k], space.order, len(row.u)
     odds, later, m = np.empty(d), np.empty(d, np.int64), 0
     for j in range(d):
         labels[j], later[j] = KEPT, -1
         variance = mix.covariance[k, j, j]
         level = law.constants[1] - 0.5 * math.log(variance)
-        odds[j] = u[j] - student(level, 1, away[k, j] ** 2 / variance, law.tail)
+        odds[j] = u[j] - student(level, 1, away[j] ** 2 / variance, law.tail)
         if rules.earlier[j] >= 0:
             later[rules.earlier[j]] = j
         if odds[j] > 0:
@@ -99,9 +97,9 @@ def mark_odd_cells(
             m += 1
     m = min(m, math.floor(MOST_OUT * d))
     level = mix.log_weight[k] + mix.log_det[k]
-    best, best_m, slopes, runs = student(level + law.constants[d], d, q[k], law.tail), 0, 0.0, 0
+    best, best_m, slopes, runs = student(level + law.constants[d], d, q, law.tail), 0, 0.0, 0
     if m > 0:
-        prefix_forms(mix.precision[k], 1.0, r[k], order, m, space.work, space.forms)
+        prefix_forms(mix.precision[k], 1.0, row.r[k], order, m, space.work, space.forms)
     for a in range(m):
         j = order[a]
         labels[j] = NOISE
@@ -109,7 +107,7 @@ def mark_odd_cells(
         before, after = rules.earlier[j], later[j]
         runs += 1 - (before >= 0 and labels[before] == NOISE) - (after >= 0 and labels[after] == NOISE)
         kept = d - a - 1
-        value = student(level + law.constants[kept] - space.forms[1, a], kept, q[k] - space.forms[0, a], law.tail)
+        value = student(level + law.constants[kept] - space.forms[1, a], kept, q - space.forms[0, a], law.tail)
         value += slopes + rules.prior[a + 1, runs]
         if value > best:
             best, best_m = value, a + 1
@@ -220,70 +218,19 @@ def move_run(law: Law, rules: Rules, state: State, u: Floats, labels: Labels, ne
 
 
 @inner_kernel
-def move_foreign_borders(
-    law: Law,
-    rules: Rules,
-    state: State,
-    covariance: Floats,
-    away: Floats,
-    labels: Labels,
-    lo: int,
-    hi: int,
-    space: Space,
-) -> None:
-    """Move the borders of a foreign run from lo to hi while its log odds grow.
-
-    ``covariance`` and ``away`` are those of the component that the run comes from.
-    """
-    d = len(away)
-    alone = np.empty(d)
-    for _ in range(BORDER_MOVES):
-        best, best_side, best_m = LEAST_GAIN, 0, 0
-        for side in (1, -1):
-            beyond = hi if side == 1 else lo - 1
-            grown, most = 0, min(rules.reach, rules.widest - hi + lo)
-            if 0 <= beyond < d and rules.joined[max(beyond, beyond - side)] and labels[beyond] == KEPT:
-                grown = _cells_along(rules.joined, labels, beyond, side, most, space.order)
-            # The run by itself, and all it could become at this border: prefixes from the other border.
-            m = hi - lo + grown
-            for a in range(m):
-                space.order[a] = lo + a if side == 1 else hi - 1 - a
-            prefix_forms(covariance, 1.0, away, space.order, m, space.work, space.forms)
-            for a in range(m):
-                alone[a] = student(law.constants[a + 1] - space.forms[1, a], a + 1, space.forms[0, a], law.tail)
-            for sign in (1, -1):
-                m = grown if sign == 1 else min(rules.reach, hi - lo - 1)
-                for a in range(m):
-                    space.order[a] = beyond + a * side if sign == 1 else beyond - (a + 1) * side
-                if m > 0:
-                    prefix_gains(state, law, d - hi + lo, m, space)
-                for a in range(m):
-                    value = space.gains[a] + alone[hi - lo - 1 + sign * (a + 1)] - alone[hi - lo - 1]
-                    if value > best:
-                        best, best_side, best_m = value, side, sign * (a + 1)
-        if best_side == 0:
-            break
-        for a in range(abs(best_m)):
-            outer = a if best_m > 0 else -1 - a
-            at = hi + outer if best_side == 1 else lo - 1 - outer
-            labels[at] = FOREIGN if best_m > 0 else KEPT
-        sweep_to(state, labels, space.lines)
-        if best_side == 1:
-            hi += best_m
-        else:
-            lo -= best_m
-
-
-@inner_kernel
-def best_shift(law: Law, rules: Rules, precision: Floats, r: Floats, q: float, lo: int, hi: int) -> tuple[int, int]:
-    """Return the run near lo to hi whose common shift makes the row likeliest under one component."""
-    d = len(r)
-    first, last = max(0, lo - rules.reach), min(d, hi + rules.reach)
+def move_shift(mix: Mixture, law: Law, rules: Rules, row: Row, k: int, labels: Labels) -> None:
+    """Move the borders of the shifted run to where it makes the row likeliest under one component."""
+    precision, r, q, joined, d = mix.precision[k], row.r[k], row.q[k], rules.joined, len(labels)
+    lo, hi = d, 0
+    for j in range(d):
+        if labels[j] == SHIFTED:
+            lo, hi = min(lo, j), j + 1
     best, best_lo, best_hi = -np.inf, lo, hi
-    for start in range(first, min(last, lo + rules.reach + 1)):
+    last = min(d, hi + rules.reach)
+    for start in range(max(0, lo - rules.reach), min(last, lo + rules.reach + 1)):
         information, force = 0.0, 0.0
         for b in range(start, min(last, start + rules.widest)):
-            if b > start and not rules.joined[b]:
+            if b > start and not joined[b]:
                 break
             for c in range(start, b):
                 information += 2.0 * precision[b, c]
@@ -295,4 +242,5 @@ def best_shift(law: Law, rules: Rules, precision: Floats, r: Floats, q: float, l
             value = student(-0.5 * math.log(growth), d, q - SHIFT * SHIFT * force**2 / growth, law.tail)
             if value > best:
                 best, best_lo, best_hi = value, start, b + 1
-    return best_lo, best_hi
+    for j in range(d):
+        labels[j] = SHIFTED if best_lo <= j < best_hi else KEPT

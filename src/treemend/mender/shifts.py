@@ -36,10 +36,8 @@ class Deviations:
     """One row under the density of its c cells: what is left of it, and what it is with some cells moved."""
 
     def __init__(self, scan: Scan, columns: Columns, values: Floats, row: Floats, slope: Floats, out: Booleans) -> None:
-        self.density, self.level = (
-            scan.density,
-            scan.constants[len(out)] + scan.density.log_weight + scan.density.log_det,
-        )
+        self.density = scan.density
+        self.level = scan.law.constants[-1] + self.density.log_weight + self.density.log_det
         away = row - self.density.centre
         force = np.matmul(self.density.precision, away[:, :, None])[:, :, 0]
         self.columns, self.values, self.row, self.slope = columns.part(out), values[out], row[out], slope[out].sum()

@@ -21,6 +21,16 @@ FORM, LOG_DET = 0, 1
 LINES = 4
 
 
+class Mixture(NamedTuple):
+    """The density of the observed cells, as kernels read it."""
+
+    centre: Floats  # K x d
+    covariance: Floats  # K x d x d
+    precision: Floats  # K x d x d
+    log_weight: Floats  # K
+    log_det: Floats  # K, half the log determinant of the precision
+
+
 class State(NamedTuple):
     """A row with some cells out, under one component."""
 
@@ -38,6 +48,8 @@ class Space(NamedTuple):
     forms: Floats  # 2 x d
     gains: Floats  # d
     lines: Floats  # LINES x d + 1
+    terms: Floats  # K: log density of a row, or of what is kept of it
+    rests: Floats  # K: quadratic form of what is kept
 
 
 class Law(NamedTuple):
@@ -48,9 +60,11 @@ class Law(NamedTuple):
 
 
 @inner_kernel
-def new_space(d: int) -> Space:
+def new_space(n_components: int, d: int) -> Space:
     """Return memory for rows of d cells."""
-    return Space(np.empty(d, np.int64), np.empty((d + 1, d)), np.empty((2, d)), np.empty(d), np.empty((LINES, d + 1)))
+    order, work, lines = np.empty(d, np.int64), np.empty((d + 1, d)), np.empty((LINES, d + 1))
+    terms, rests = np.empty(n_components), np.empty(n_components)
+    return Space(order, work, np.empty((2, d)), np.empty(d), lines, terms, rests)
 
 
 LEAST_PIVOT = 1e-14

@@ -6,6 +6,7 @@ coarse on purpose: `sets` moves the borders, and only in declared rows.
 
 from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import betaln
@@ -44,19 +45,14 @@ class Cells:
     edges: Integers  # places where coarse runs begin and end
 
 
-@dataclass(frozen=True)
-class Windows:
-    """V windows in C chains; a window is the first ``size`` cells of its chain's part of ``order``."""
+class Windows(NamedTuple):
+    """V windows in C chains; a window is the first ``size`` cells of ``order`` from ``first`` on."""
 
     order: Integers
     chain_start: Integers  # C + 1, into order
     window_start: Integers  # C + 1, into size
     size: Integers  # V
-
-    @property
-    def first(self) -> Integers:
-        """Where each window begins in ``order``."""
-        return np.repeat(self.chain_start[:-1], np.diff(self.window_start))
+    first: Integers  # V, into order: where the chain of a window begins
 
     def cells(self, window: int) -> Integers:
         """Return the cells of a window."""
@@ -107,11 +103,14 @@ def lay_windows(cells: Cells) -> Windows:
     """
     chains = _runs(cells) if cells.height == 1 else _squares(cells)
     nothing = np.empty(0, np.int64)
+    chain_start = np.cumsum([0, *(len(order) for order, _ in chains)])
+    n_windows = [len(sizes) for _, sizes in chains]
     return Windows(
-        order=np.concatenate([nothing, *(order for order, _ in chains)]),
-        chain_start=np.cumsum([0, *(len(order) for order, _ in chains)]),
-        window_start=np.cumsum([0, *(len(ends) for _, ends in chains)]),
-        size=np.concatenate([nothing, *(ends for _, ends in chains)]),
+        np.concatenate([nothing, *(order for order, _ in chains)]),
+        chain_start,
+        np.cumsum([0, *n_windows]),
+        np.concatenate([nothing, *(sizes for _, sizes in chains)]),
+        np.repeat(chain_start[:-1], n_windows),
     )
 
 
