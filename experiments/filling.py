@@ -22,9 +22,8 @@ from experiments.datasets import data_folder
 from experiments.robustness.sets import SUBJECTS, load_rows
 from treemend.mender.columns import Columns, column_widths, learn_columns
 from treemend.mender.density import Density, Shape, choose_shape, learn_density
-from treemend.mender.fill_calibration import FillCalibration, calibrate_filling
-from treemend.mender.filling import Filled, fill, soften
-from treemend.mender.spread import NORMAL_QUANTILE
+from treemend.mender.filling import Filled, calibrate_spread, fill
+from treemend.mender.spread import NORMAL_QUANTILE, Spread
 
 Rows = NDArray[np.float64]
 Masks = NDArray[np.bool_]
@@ -94,8 +93,7 @@ class Filler:
     columns: Columns
     shape: Shape
     density: Density
-    softened: Density | None
-    learnt: FillCalibration
+    spread: Spread
 
     @classmethod
     def fit(cls, values: Rows) -> "Filler":
@@ -107,18 +105,16 @@ class Filler:
         shape = choose_shape(rows, 0)
         density = learn_density(rows, shape, 0)[0]
         fold = np.random.default_rng(0).permutation(n) % FOLDS
-        own_columns, densities = [], []
+        fillers = []
         for number in range(FOLDS):
             kept = fold != number
             own = learn_columns(values[kept], order, widths)
-            own_columns.append(own)
-            densities.append(learn_density(own.to_rows(values[kept])[0], shape, 0)[0])
-        learnt = calibrate_filling(values, fold, own_columns, densities, 0)
-        return cls(columns, shape, density, soften(density, learnt.softening) if learnt.softening else None, learnt)
+            fillers.append((learn_density(own.to_rows(values[kept])[0], shape, 0)[0], own))
+        return cls(columns, shape, density, calibrate_spread(values, fold, fillers, 0))
 
     def fill(self, values: Rows, gaps: Masks | None = None) -> Filled:
         """Fill missing values and gaps."""
-        return fill(self.density, self.columns, values, gaps, softened=self.softened, spread=self.learnt.spread)
+        return fill(self.density, self.columns, values, gaps, spread=self.spread)
 
 
 def main() -> None:

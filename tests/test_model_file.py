@@ -90,7 +90,7 @@ def test_the_header_can_be_read_by_others(path):
     with safe_open(path, framework="np") as file:
         metadata = file.metadata()
         assert np.array_equal(file.get_tensor("model.parts.1.weights"), np.ones(3))
-    assert (metadata["format"], metadata["version"]) == ("treemend model", "2")
+    assert (metadata["format"], metadata["version"]) == ("treemend model", "3")
     assert json.loads(metadata["document"])["parameters"]["rate"] == 0.05
 
 
@@ -118,7 +118,7 @@ def test_the_twin_of_writing_changes_nothing(path):
 
 NONSENSE = {
     "not a treemend model": lambda document, arrays: {"format": "other"},
-    "has format version 3, and this treemend reads version 2. Install": lambda document, arrays: {"version": "3"},
+    "has format version 4, and this treemend reads version 3. Install": lambda document, arrays: {"version": "4"},
     "has format version -1, and": lambda document, arrays: {"version": "-1"},
     "has format version 999999999, and": lambda document, arrays: {"version": "9" * 5000},
     "header is not complete": lambda document, arrays: {"more": "x"},

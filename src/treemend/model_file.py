@@ -26,7 +26,7 @@ from treemend.atomic import atomic_file
 from treemend.exceptions import ModelFileError
 
 FORMAT = "treemend model"
-VERSION = 2
+VERSION = 3
 
 Arrays = Mapping[str, NDArray[Any]]
 

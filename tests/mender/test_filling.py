@@ -7,7 +7,7 @@ from tests.mender.test_density import naive_log_density, random_density, two_clu
 
 from treemend.mender.columns import Columns, learn_columns
 from treemend.mender.density import TAIL, Shape, density_constants, make_density
-from treemend.mender.filling import conditional, fill, soften
+from treemend.mender.filling import conditional, fill
 from treemend.mender.moments import expect_incomplete
 from treemend.mender.spread import GRID, NORMAL_QUANTILE, Spread
 
@@ -123,10 +123,9 @@ def test_what_stands_in_a_gap_is_not_used():
 def test_a_row_is_filled_by_itself():
     values, columns, density = _fitted(60)
     gaps = np.random.default_rng(0).random(values.shape) < 0.4
-    softened = soften(density, 0.3)
-    together = fill(density, columns, values, gaps, softened=softened, n_draws=2, seed=5)
+    together = fill(density, columns, values, gaps, n_draws=2, seed=5)
     for i in range(len(values)):
-        alone = fill(density, columns, values[[i]], gaps[[i]], softened=softened, n_draws=2, seed=5)
+        alone = fill(density, columns, values[[i]], gaps[[i]], n_draws=2, seed=5)
         assert np.array_equal(alone.values[0], together.values[i])
         assert np.array_equal(alone.spread[0], together.spread[i])
         assert np.array_equal(alone.draws[:, 0], together.draws[:, i])
@@ -171,28 +170,6 @@ def test_the_mode_lies_in_a_cluster_where_the_mean_does_not():
     mean, mode = (fill(density, columns, values, gaps, imputation=how).values[:, 1] for how in ("mean", "mode"))
     assert np.abs(mean).max() < 0.8
     assert np.abs(np.abs(mode) - 1).max() < 0.2
-
-
-def test_softened_correlations_say_less():
-    values, columns, density = _fitted(40, 9)
-    rows = columns.to_rows(values)[0]
-    rows[:, 2:6] = np.nan
-    plain, none = (conditional(soften(density, share), rows) for share in (0.0, 1.0))
-    assert np.array_equal(plain.mean, conditional(density, rows).mean)
-    assert (none.variance >= plain.variance - 1e-12)[:, 2:6].mean() > 0.9
-
-
-def test_softened_correlations_serve_stretches_only():
-    values, columns, density = _fitted(40, 9)
-    softened = soften(density, 0.5)
-    stretch, scattered = np.zeros((2, *values.shape), bool)
-    stretch[:, columns.order[2:6]] = True
-    scattered[:, columns.order[[0, 2, 4, 6]]] = True
-    plain = [fill(density, columns, values, gaps).values for gaps in (stretch, scattered)]
-    both = [fill(density, columns, values, gaps, softened=softened).values for gaps in (stretch, scattered)]
-    assert np.array_equal(both[0], fill(softened, columns, values, stretch).values)
-    assert not np.array_equal(both[0], plain[0])
-    assert np.array_equal(both[1], plain[1])
 
 
 def test_spread_and_draws_are_scaled_as_calibrated():

@@ -6,8 +6,7 @@ from scipy.stats import multivariate_t
 
 from treemend.mender.columns import column_widths, learn_columns
 from treemend.mender.density import TAIL, make_density
-from treemend.mender.fill_calibration import calibrate_filling
-from treemend.mender.filling import conditional, fill
+from treemend.mender.filling import calibrate_spread, conditional, fill
 from treemend.mender.low_rank import (
     LowRankDensity,
     choose_rank,
@@ -104,11 +103,10 @@ def test_folds_and_calibration_of_wide_rows():
     fold = np.arange(200) % 4
     own = [learn_columns(values[fold != f], order, column_widths(values)) for f in range(4)]
     folds = [learn_low_rank(own[f].to_rows(values[fold != f])[0], rank, 0) for f in range(4)]
-    learnt = calibrate_filling(values, fold, own, folds, 0)
-    assert learnt.softening == 0.0
+    spread = calibrate_spread(values, fold, list(zip(folds, own, strict=True)), 0)
     gaps = np.zeros(fresh.shape, bool)
     gaps[:, 100:300] = True
-    filled = fill(density, columns, fresh, gaps, spread=learnt.spread)
+    filled = fill(density, columns, fresh, gaps, spread=spread)
     covered = np.abs(filled.values - fresh)[gaps] <= 1.2816 * filled.spread[gaps]
     assert covered.mean() == pytest.approx(0.8, abs=0.08)
 

@@ -7,8 +7,7 @@ from tests.mender.test_density import two_clusters
 
 from treemend.mender.columns import column_widths, learn_columns
 from treemend.mender.density import Shape
-from treemend.mender.fill_calibration import calibrate_filling
-from treemend.mender.filling import fill, soften
+from treemend.mender.filling import calibrate_spread, fill
 from treemend.mender.spread import NORMAL_QUANTILE, cut_gaps, describe_gaps, learn_spread
 
 
@@ -64,16 +63,15 @@ def _calibrated(n, d, seed):
     fold = np.random.default_rng(seed).permutation(n) % 5
     parts = [learn_columns(values[fold != f], order, column_widths(values)) for f in range(5)]
     folds = [learn_density(part.to_rows(values[fold != f])[0], shape, 0) for f, part in enumerate(parts)]
-    return values, fresh, columns, density, calibrate_filling(values, fold, parts, folds, 0)
+    return values, fresh, columns, density, calibrate_spread(values, fold, list(zip(folds, parts, strict=True)), 0)
 
 
 def test_intervals_cover_fresh_rows_for_any_amount_of_context():
-    values, fresh, columns, density, learnt = _calibrated(500, 10, 0)
-    softened = soften(density, learnt.softening) if learnt.softening else None
+    values, fresh, columns, density, spread = _calibrated(500, 10, 0)
     rng = np.random.default_rng(1)
     for n_missing in (1, 3, 5, 8, 9):
         gaps = np.argsort(rng.random(fresh.shape), axis=1) < n_missing
-        filled = fill(density, columns, fresh, gaps, softened=softened, spread=learnt.spread, n_draws=20)
+        filled = fill(density, columns, fresh, gaps, spread=spread, n_draws=20)
         error = np.abs(filled.values - fresh)[gaps]
         assert (error <= NORMAL_QUANTILE * filled.spread[gaps]).mean() == pytest.approx(0.8, abs=0.06)
         drawn = (filled.draws[:, gaps] - filled.values[gaps]).std()
@@ -81,8 +79,8 @@ def test_intervals_cover_fresh_rows_for_any_amount_of_context():
 
 
 def test_an_empty_row_spreads_as_its_columns():
-    values, _, columns, density, learnt = _calibrated(300, 5, 1)
-    filled = fill(density, columns, np.full((1, 5), np.nan), spread=learnt.spread)
+    values, _, columns, density, spread = _calibrated(300, 5, 1)
+    filled = fill(density, columns, np.full((1, 5), np.nan), spread=spread)
     assert (filled.spread[0] / values.std(axis=0)).tolist() == pytest.approx([1.0] * 5, abs=0.25)
 
 
@@ -93,8 +91,8 @@ def test_any_width_is_calibrated_without_a_warning(d):
     values[:, -1] = values[:, -1] if d < 3 else np.nan
     columns = learn_columns(values, np.arange(d))
     density = learn_density(columns.to_rows(values)[0], Shape(1, 0.5), 0)
-    learnt = calibrate_filling(values, np.arange(12) % 2, [columns] * 2, [density] * 2, 0)
-    filled = fill(density, columns, values, spread=learnt.spread, n_draws=1)
+    spread = calibrate_spread(values, np.arange(12) % 2, [(density, columns)] * 2, 0)
+    filled = fill(density, columns, values, spread=spread, n_draws=1)
     assert np.isfinite(filled.values).all()
     assert np.isfinite(filled.spread).all()
     assert np.isfinite(filled.draws).all()
@@ -105,6 +103,6 @@ def test_few_rows_with_missing_values_are_calibrated():
     values[2, 1] = np.nan
     columns = learn_columns(values, np.arange(3))
     density = learn_density(columns.to_rows(values)[0], Shape(1, 0.5), 0)
-    learnt = calibrate_filling(values, np.arange(8) % 2, [columns] * 2, [density] * 2, 0)
-    assert np.isfinite(learnt.spread.factor).all()
-    assert np.isfinite(learnt.spread.empty).all()
+    spread = calibrate_spread(values, np.arange(8) % 2, [(density, columns)] * 2, 0)
+    assert np.isfinite(spread.factor).all()
+    assert np.isfinite(spread.empty).all()

@@ -6,6 +6,7 @@ draws have closed forms. Each row is filled by itself in a fixed order of operat
 
 import hashlib
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -15,10 +16,10 @@ from treemend.arrays import Booleans, Floats, Integers
 from treemend.mender.columns import Columns
 from treemend.mender.compiled import kernel
 from treemend.mender.conditional import COVARIANCE, VARIANCES, condition, factorise, split_cells
-from treemend.mender.density import Density, density_constants, make_density
+from treemend.mender.density import Density, density_constants
 from treemend.mender.low_rank import LowRankDensity, fill_row
 from treemend.mender.moments import expect_incomplete
-from treemend.mender.spread import Spread, is_stretch
+from treemend.mender.spread import Spread, cut_gaps, learn_spread
 from treemend.mender.swept import largest
 
 Imputation = Literal["mean", "mode", "draw"]
@@ -26,6 +27,9 @@ AnyDensity = Density | LowRankDensity
 
 # Components behind the likeliest by more than this (in nats) do not count.
 FAR_BEHIND = 14.0
+# Rows that gaps are cut out of to learn the spread: enough cells for each column's factor, a second of work at most.
+CELLS_CUT, MOST_CELLS_CUT = 64_000, 4_000_000
+FEWEST_CUT, MOST_CUT = 400, 1_500
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,6 @@ def fill(
     values: Floats,
     gaps: Booleans | None = None,
     *,
-    softened: Density | None = None,
     spread: Spread | None = None,
     imputation: Imputation = "mean",
     n_draws: int = 0,
@@ -60,22 +63,15 @@ def fill(
 ) -> Filled:
     """Fill what is missing or to be replaced in values (n, d), given the other cells of each row.
 
-    What stands in ``gaps``, the cells to be replaced beside the missing ones, is not used. Rows whose gaps are a
-    stretch rather than scattered cells are filled by ``softened``, which is `soften` of the density; ``spread``
-    calibrates the standard deviations and the draws, which depend on the seed and the row alone. The imputation is the
-    conditional mean of the mixture, in coordinates ("mean"), that of the likeliest component, which is feasible where a
-    mean between two clusters is not ("mode"), or one draw.
+    What stands in ``gaps``, the cells to be replaced beside the missing ones, is not used. ``spread`` calibrates the
+    standard deviations and the draws, which depend on the seed and the row alone. The imputation is the conditional
+    mean of the mixture, in coordinates ("mean"), that of the likeliest component, which is feasible where a mean
+    between two clusters is not ("mode"), or one draw.
     """
     missing: Booleans = np.isnan(values)
     gaps = missing if gaps is None else np.asarray(gaps | missing)
     rows, in_layout = columns.to_rows(np.where(gaps, np.nan, values))[0], gaps[:, columns.order]
-    n_drawn = max(n_draws, int(imputation == "draw"))
-    stretch = is_stretch(in_layout) if softened else np.zeros(len(rows), bool)
-    mean, variance, mode = np.empty((3, *rows.shape))
-    law = Conditional(mean, variance, mode, np.empty((n_drawn, *rows.shape)))
-    for its_density, own in ((density, ~stretch), (softened or density, stretch)):
-        for whole, part in zip(law, conditional(its_density, rows[own], n_drawn, seed), strict=True):
-            whole[..., own, :] = part
+    law = conditional(density, rows, max(n_draws, int(imputation == "draw")), seed)
     one, many = (1.0, 1.0) if spread is None else spread.factors(in_layout)
     drawn = law.mean + many * (law.draws - law.mean)
 
@@ -119,16 +115,24 @@ def take_back(
         filled.draws[:, i, own] = feasible[1 : n_draws + 1, own]
 
 
-def soften(density: Density, share: float) -> Density:
-    """Return the density with its correlations reduced by a share.
-
-    The likelihood of rows decides how a cell follows from its neighbours. Over a stretch only distant cells are left,
-    and where rows are few they seem to say more than they do.
-    """
-    covariance = (1 - share) * density.covariance
-    diagonal = np.arange(covariance.shape[1])
-    covariance[:, diagonal, diagonal] = density.covariance[:, diagonal, diagonal]
-    return make_density(density.centre, covariance, density.log_weight, density.tail)
+def calibrate_spread(
+    values: Floats, fold: Integers, fillers: Sequence[tuple[AnyDensity, Columns]], seed: int
+) -> Spread:
+    """Learn from the errors of filling gaps cut out of reference rows (n, d), each by what its fold took no part in."""
+    n, d = values.shape
+    rng = np.random.default_rng(seed)
+    n_cut = min(int(np.clip(CELLS_CUT // d, FEWEST_CUT, MOST_CUT)), max(1, MOST_CELLS_CUT // d))
+    chosen = np.concatenate([rng.permutation(n) for _ in range(-(-n_cut // n))])[:n_cut]
+    order = fillers[0][1].order
+    gaps = np.empty((n_cut, d), bool)
+    gaps[:, order] = cut_gaps(rng, n_cut, d)
+    true, fold = values[chosen], fold[chosen]
+    filled, deviation = np.empty_like(true), np.empty_like(true)
+    for number, filler in enumerate(fillers):
+        own = fold == number
+        found = fill(*filler, true[own], gaps[own])
+        filled[own], deviation[own] = found.values, found.spread
+    return learn_spread(values, true, filled, deviation, gaps, order)
 
 
 def conditional(density: AnyDensity, rows: Floats, n_draws: int = 0, seed: int = 0) -> Conditional:

@@ -1,20 +1,16 @@
 """The fitted model of the recommended method: the detector, and what fills, spreads and drift are measured by."""
 
 from dataclasses import dataclass, fields
-from functools import cached_property
 
 import numpy as np
 
 from treemend.exceptions import ModelFileError
 from treemend.mender.calibration import MISSING_SHARES
 from treemend.mender.columns import Columns
-from treemend.mender.density import Density
 from treemend.mender.detector import Detector
 from treemend.mender.drift import N_QUANTILES, DriftReference
-from treemend.mender.fill_calibration import FillCalibration
-from treemend.mender.filling import soften
 from treemend.mender.layout import Layout
-from treemend.mender.spread import GRID
+from treemend.mender.spread import GRID, Spread
 from treemend.model_file import check_shapes
 
 
@@ -24,18 +20,13 @@ class MenderModel:
 
     layout: Layout
     detector: Detector  # of the cells: the columns, or the blocks of wide rows
-    filling: FillCalibration
+    spread: Spread
     drift: DriftReference
 
     @property
     def n_features(self) -> int:
         """Number of columns."""
         return self.layout.n_features
-
-    @cached_property
-    def softened(self) -> Density:
-        """The density that fills stretches, where the calibration of filling asks for another one."""
-        return soften(self.detector.density, self.filling.softening)
 
     def validate(self) -> None:
         """Check that all parts, read from a file, have the same sizes."""
@@ -58,8 +49,7 @@ class MenderModel:
         check_shapes(detector.calibration, sizes, **calibration)
         check_shapes(detector.rarity, sizes, rest_scores="rests")
         check_shapes(detector.repeated, sizes, value="d v", share="d v k", tie="d")
-        spread = self.filling.spread
-        check_shapes(spread, sizes, factor="two grid", draw_factor="two grid", column="columns", empty="columns")
+        check_shapes(self.spread, sizes, factor="two grid", draw_factor="two grid", column="columns", empty="columns")
         wide = detector.wide
         if wide is None:
             if sizes["columns"] != sizes["d"]:

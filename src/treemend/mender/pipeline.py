@@ -11,17 +11,14 @@ Values are in the user's units and in the order of the columns; rows are coordin
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from treemend.arrays import Booleans, Floats, Integers, Labels
-from treemend.mender.columns import Columns
 from treemend.mender.detector import Detector, weigh_and_find
 from treemend.mender.drift import DriftTest, learn_drift_reference
 from treemend.mender.evidence import SHIFTED
-from treemend.mender.fill_calibration import calibrate_filling
-from treemend.mender.filling import Filled, Imputation, fill, take_back
+from treemend.mender.filling import Filled, Imputation, calibrate_spread, fill, take_back
 from treemend.mender.layout import Layout
 from treemend.mender.learning import CrossFit, learn_detector
 from treemend.mender.model import MenderModel
@@ -59,12 +56,10 @@ def fit_model(
     with step("learning what clean rows look like"):
         detector, cross_fit = learn_detector(values, layout, seed, n_jobs, learnable=learnt, trust=trust)
     with step("learning how sure filled values are"):
-        fillers = [fold.wide or fold for fold in cross_fit.detectors]
-        columns: list[Columns] = [fold.columns for fold in fillers]
-        densities: list[Any] = [fold.density for fold in fillers]
+        fillers = [(own.density, own.columns) for own in (fold.wide or fold for fold in cross_fit.detectors)]
         judged = (cross_fit.fold >= 0) & ~np.isnan(learnt).all(axis=1)
-        filling = calibrate_filling(learnt[judged], cross_fit.fold[judged], columns, densities, seed)
-    return MenderModel(layout, detector, filling, learn_drift_reference(learnt)), cross_fit
+        spread = calibrate_spread(learnt[judged], cross_fit.fold[judged], fillers, seed)
+    return MenderModel(layout, detector, spread, learn_drift_reference(learnt)), cross_fit
 
 
 def judge_rows(
@@ -133,8 +128,7 @@ def mend_rows(
             filler.columns,
             values[chunk],
             gaps[chunk],
-            softened=model.softened if model.filling.softening else None,
-            spread=model.filling.spread,
+            spread=model.spread,
             imputation=imputation,
             n_draws=n_draws,
             seed=seed,

@@ -60,11 +60,6 @@ def describe_gaps(gaps: Booleans) -> tuple[Floats, Floats]:
     return np.log((m + 0.05 * d) / (d - m + 0.5)), np.clip(scattered, 0.0, 1.0)
 
 
-def is_stretch(gaps: Booleans) -> Booleans:
-    """Tell which rows have gaps that are less scattered than by chance, by half."""
-    return np.asarray(describe_gaps(gaps)[1] < 0.5)
-
-
 def cut_gaps(rng: np.random.Generator, n: int, d: int) -> Booleans:
     """Return gaps of one cell to all but one, sizes even in the log odds; every other row scattered."""
     # Beyond the ends: a fifth of the rows at each, where the law changes most and nothing lies on the other side.
