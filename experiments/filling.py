@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 from experiments.datasets import data_folder
 from experiments.robustness.sets import SUBJECTS, load_rows
 from treemend.mender.columns import Columns, column_widths, learn_columns
-from treemend.mender.density import Density, Shape, choose_shape, learn_density
+from treemend.mender.density import Density, Shape, learn_densities
 from treemend.mender.filling import Filled, calibrate_spread, fill
+from treemend.mender.shape import choose_shape
 from treemend.mender.spread import NORMAL_QUANTILE, Spread
 
 Rows = NDArray[np.float64]
@@ -100,17 +101,14 @@ class Filler:
         """Learn as a fit of the recommended method does, columns in their own order."""
         n, d = values.shape
         order, widths = np.arange(d), column_widths(values)
-        columns = learn_columns(values, order)
-        rows = columns.to_rows(values)[0]
-        shape = choose_shape(rows, 0)
-        density = learn_density(rows, shape, 0)[0]
         fold = np.random.default_rng(0).permutation(n) % FOLDS
-        fillers = []
-        for number in range(FOLDS):
-            kept = fold != number
-            own = learn_columns(values[kept], order, widths)
-            fillers.append((learn_density(own.to_rows(values[kept])[0], shape, 0)[0], own))
-        return cls(columns, shape, density, calibrate_spread(values, fold, fillers, 0))
+        parts = [values, *(values[fold != number] for number in range(FOLDS))]
+        columns = [learn_columns(part, order, widths) for part in parts]
+        rows = [own.to_rows(part)[0] for own, part in zip(columns, parts, strict=True)]
+        shape = choose_shape(rows[0], 0)
+        densities = [density for density, _ in learn_densities(rows, shape, 0)]
+        spread = calibrate_spread(values, fold, list(zip(densities[1:], columns[1:], strict=True)), 0)
+        return cls(columns[0], shape, densities[0], spread)
 
     def fill(self, values: Rows, gaps: Masks | None = None) -> Filled:
         """Fill missing values and gaps."""

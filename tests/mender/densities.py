@@ -3,13 +3,12 @@
 import numpy as np
 from scipy.special import logsumexp
 
-from treemend.mender import density as of
-from treemend.mender.density import Density, Shape, expect_rows
+from treemend.mender.density import Density, Shape, expect_rows, learn_densities
 from treemend.mender.detector import Detector, Evidence, weigh_and_find
 
 
 def learn_density(rows: np.ndarray, shape: Shape, seed: int) -> Density:
-    return of.learn_density(rows, shape, seed)[0]
+    return learn_densities([rows], shape, seed)[0][0]
 
 
 def log_density(density: Density, rows: np.ndarray) -> np.ndarray:

@@ -6,15 +6,13 @@ from scipy.stats import multivariate_t
 from tests.mender.densities import learn_density, log_density
 
 from treemend.mender.density import (
-    LIGHTER_TAILS,
-    SHRINKAGES,
     TAIL,
     Shape,
-    _learn_moments,
-    choose_shape,
     density_constants,
+    learn_moments,
     make_density,
 )
+from treemend.mender.shape import LIGHTER_TAILS, SHRINKAGES, choose_shape
 
 
 def random_density(n_components, d, seed, tail=TAIL):
@@ -166,7 +164,7 @@ def test_a_low_rank_keeps_the_variances_and_all_factors_the_covariance():
     rng = np.random.default_rng(1)
     loadings = rng.normal(0, 0.3, (2, 12))
     rows = rng.normal(size=(5000, 2)) @ loadings + rng.normal(0, 0.1, (5000, 12))
-    moments, _ = _learn_moments(rows, rows, np.zeros(5000, np.int64), Shape(1, 0.001))
+    (moments,) = learn_moments([rows], [rows], [np.zeros(5000, np.int64)], Shape(1, 0.001))
     full = moments.scatter[0] / (moments.count[0] - 1)
     for rank in (1, 2, 5):
         low = moments.low_rank(rank)[0]

@@ -6,9 +6,8 @@ from tests.mender.densities import learn_density
 from tests.mender.test_density import naive_log_density, random_density, two_clusters
 
 from treemend.mender.columns import Columns, learn_columns
-from treemend.mender.density import TAIL, Shape, density_constants, make_density
+from treemend.mender.density import TAIL, Shape, expect_rows, make_density
 from treemend.mender.filling import conditional, fill
-from treemend.mender.moments import expect_incomplete
 from treemend.mender.spread import GRID, NORMAL_QUANTILE, Spread
 
 
@@ -54,11 +53,8 @@ def test_unlikely_components_are_passed_over_unless_all_are():
     density = random_density(3, 5, 0)
     rows = np.random.default_rng(0).normal(size=(3, 5))
     rows[:, 2] = np.nan
-    parts = density.centre, density.covariance, density.precision, density.log_weight, density.log_det
-    level, form = np.zeros((3, 3)), np.empty((3, 3))
-    expect_incomplete(rows, *parts, density_constants(5), TAIL, level, form)
-    some = np.array([[0.0, -np.inf, 0.0], [-np.inf] * 3, [0.0] * 3])
-    expect_incomplete(rows, *parts, density_constants(5), TAIL, some, form)
+    level = expect_rows(density, rows)[0]
+    some = expect_rows(density, rows, np.array([[True, False, True], [False] * 3, [True] * 3]))[0]
     assert some[0, 1] == -np.inf
     some[0, 1] = level[0, 1]
     assert np.array_equal(some, level)

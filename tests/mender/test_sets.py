@@ -57,7 +57,7 @@ def test_sweeps_gains_and_prefixes_are_densities_of_subsets(seed, toggles):
     d = 6
     density = random_density(rng, d, 1)
     row = rng.normal(size=d)
-    law = prepare_scan(density, Layout(np.arange(d))).law
+    law = density.law
     state, space = state_of(density, row), new_space(1, d)
     for j in toggles:
         sweep(state, j, space.lines)
@@ -165,7 +165,8 @@ def test_the_oddest_cells_are_as_many_as_are_best_taken_out(seed, far):
     r = away @ density.precision[0]
     q = np.array([r[0] @ away[0]])
     known = moves.Row(u, away, r, q)
-    assert mark_odd_cells(scan.mix, scan.law, rules, 0, known, labels, new_space(1, d)) == pytest.approx(best, abs=1e-6)
+    odds = mark_odd_cells(density.mix, density.law, rules, 0, known, labels, new_space(1, d))
+    assert odds == pytest.approx(best, abs=1e-6)
     assert labels.tolist() == naive.tolist()
 
 

@@ -15,7 +15,8 @@ from typing import cast
 import numpy as np
 
 from treemend.arrays import Floats, Integers
-from treemend.mender.compiled import inner_kernel
+from treemend.mender.compiled import inner_kernel, kernel
+from treemend.mender.swept import Law, Mixture, largest
 
 # What `condition` is to tell of the gaps.
 NOTHING, VARIANCES, COVARIANCE = cast(list[int], np.arange(3))
@@ -117,3 +118,58 @@ def factorise(matrix: Floats, size: int) -> None:
             for c in range(b):
                 v -= matrix[a, c] * matrix[b, c]
             matrix[a, b] = math.sqrt(max(v, 0.0)) if a == b else v / max(matrix[b, b], 1e-150)
+
+
+@kernel
+def expect_incomplete(rows: Floats, mix: Mixture, law: Law, level: Floats, form: Floats) -> None:
+    """Write each component's log density (n x K) and quadratic form of the observed cells of each row.
+
+    A component whose level is minus infinity on entry is passed over, unless all are: the likely ones may be gone.
+    """
+    d = rows.shape[1]
+    centre, covariance, precision, log_weight, log_det = mix
+    constants, tail = law
+    places, expected, matrix = np.empty(d, np.int64), np.empty(d), np.empty((d, d))
+    for i in range(len(rows)):
+        n = split_cells(rows[i], places)
+        none_is_likely = level[i, largest(level[i])] == -math.inf
+        for k in range(len(centre)):
+            if level[i, k] == -math.inf and not none_is_likely:
+                form[i, k] = 0.0
+                continue
+            q, half = condition(
+                rows[i], centre[k], covariance[k], precision[k], log_det[k], places, n, NOTHING, expected, matrix
+            )
+            form[i, k] = q
+            level[i, k] = log_weight[k] + constants[n] + half - 0.5 * (tail + n) * math.log1p(q / tail)
+
+
+@kernel
+def add_incomplete(
+    rows: Floats, mix: Mixture, share: Floats, weight: Floats, least_share: float, first: Floats, second: Floats
+) -> None:
+    """Add rows to the sums: expected deviations times ``weight``, conditional covariances times ``share``."""
+    d = rows.shape[1]
+    centre, covariance, precision, _, _ = mix
+    places, matrix = np.empty(d, np.int64), np.empty((d, d))
+    expected, away = np.empty(d), np.empty(d)
+    for i in range(len(rows)):
+        n = split_cells(rows[i], places)
+        for k in range(len(centre)):
+            if share[i, k] < least_share:
+                continue
+            condition(rows[i], centre[k], covariance[k], precision[k], 0.0, places, n, COVARIANCE, expected, matrix)
+            for a in range(d):
+                j = places[a]
+                away[j] = rows[i, j] - centre[k, j] if a < n else expected[a - n]
+            for a in range(d):
+                f = weight[i, k] * away[a]
+                first[k, a] += f
+                for b in range(d):
+                    second[k, a, b] += f * away[b]
+            for a in range(d - n):
+                for b in range(a + 1):
+                    f = share[i, k] * matrix[a, b]
+                    second[k, places[n + a], places[n + b]] += f
+                    if b < a:
+                        second[k, places[n + b], places[n + a]] += f

@@ -6,55 +6,31 @@ the kept cells, q their quadratic form, c from `density_constants`; the density 
 
 Components start as clusters and are refined by EM, in which a missing cell counts as what the observed ones expect. A
 covariance is shrunk towards the pooled one, and that towards its diagonal, so that fewer rows than columns will do; how
-much, and how many components, the likelihood of the observed cells of rows left out decides.
+much, and how many components, `shape` chooses.
 """
 
 import math
-from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
+from scipy.linalg import eigh
 from scipy.linalg.lapack import dpotrf, dpotri, dtrtrs
 from scipy.special import gammaln, logsumexp
 
 from treemend.arrays import Booleans, Floats, Integers
-from treemend.mender.moments import (
-    Moments,
-    add_incomplete,
-    clusters,
-    expect_incomplete,
-    gap_patterns,
-    has_spread,
-    moments_of,
-)
+from treemend.mender.clusters import clusters
+from treemend.mender.conditional import add_incomplete, expect_incomplete
+from treemend.mender.swept import Law, Mixture
 
-# Degrees of freedom of rows whose scale varies; more are tried for rows that are nearer to normal, where a heavier tail
-# calls many bad cells a row of larger scale. Fewer would often be likelier, and find less:
-# `python -m experiments.robustness one_stretch several_stretches scattered`.
-TAIL, LIGHTER_TAILS = 6.0, (25.0, 100.0, 1000.0)
-# What the choice of a shape tries. Each further value costs a likelihood; `python -m experiments.filling` measures what
-# it gains.
-COMPONENTS = (1, 3, 8, 16)
-SHRINKAGES = (0.001, 0.01, 0.05, 0.2, 0.5, 0.9)
-# Ranks are tried with fewer than so many rows a column, where shrinkage forgets what columns have in common; each costs
-# a factorisation. `python -m experiments.robustness several_stretches wide` measures what they gain.
-RANKS, ROWS_PER_COLUMN, ROWS_PER_RANK = (4, 8, 16, 32), 4, 3
-# More components must gain this many nats a row: fewer judge and search faster, and odd clean rows are rarer.
-LEAST_GAIN = 0.5
+# Degrees of freedom of rows whose scale varies; lighter tails are tried for rows that are nearer to normal, where a
+# heavier one calls many bad cells a row of larger scale.
+TAIL = 6.0
+# No coordinate is predicted better than this, where columns range over [0, 1].
+RESOLUTION = 0.01
 # How many rows of a component the pooled covariance counts for, relative to the number of columns.
 PRIOR_ROWS = 0.25
-ROWS_PER_COMPONENT = 20
-# A row costs a product with every component's precision: as many components as keep that below .3 milliseconds.
-MOST_PRODUCTS = 1 << 19
-# Rows with gaps cost a factorisation with every component as well, and they are learnt from one by one.
-MOST_PRODUCTS_INCOMPLETE = 1 << 18
-FEWEST_TO_CHOOSE = 3
-MOST_TO_CHOOSE = 3_000
-# Rows whose likelihood is judged: with fewer, shapes that differ little are told apart by chance.
-MOST_JUDGED = 600
-# With fewer rows than this, each third is left out in turn.
-FEW_ROWS = 500
-MOST_INCOMPLETE_TO_CHOOSE = 1_000
 # Rounds of EM after clustering. More raise the likelihood of the rows learnt from, hardly that of others.
 ROUNDS = 2
 ROUNDS_INCOMPLETE = 4
@@ -62,6 +38,8 @@ ROUNDS_INCOMPLETE = 4
 LEAST_SHARE = 0.01
 # Components this far behind (nats) in one round of EM are not asked in the next, for rows with gaps.
 FAR_BEHIND = 12.0
+# Rounds in which factors and the noise they leave are found in turn: with two, the noise of smooth rows is too large.
+FACTOR_ROUNDS = 5
 
 
 @dataclass(frozen=True)
@@ -118,6 +96,16 @@ class Density:
         """Halves of the log determinants of the precisions (K,)."""
         return self._inverted[1]
 
+    @cached_property
+    def mix(self) -> Mixture:
+        """The density as kernels read it."""
+        return Mixture(self.centre, self.covariance, self.precision, self.log_weight, self.log_det)
+
+    @cached_property
+    def law(self) -> Law:
+        """What its components share."""
+        return Law(density_constants(self.centre.shape[1], self.tail), self.tail)
+
     def restrict(self, observed: Booleans, components: Booleans) -> "Density":
         """Return the density of some cells, of some components only."""
         line, column = np.tril_indices(len(observed))
@@ -138,11 +126,70 @@ class Density:
 
 
 @dataclass(frozen=True)
+class Moments:
+    """Counts (K,), centres (K, d) and scatters (K, d, d) of components, and their pooled covariance (d, d)."""
+
+    count: Floats
+    centre: Floats
+    scatter: Floats
+    pooled: Floats
+
+    def shrunk(self, shrinkage: float) -> Floats:
+        """Return covariances shrunk towards the pooled one, and that towards its diagonal by a share."""
+        d = len(self.pooled)
+        prior = PRIOR_ROWS * d
+        covariance = (1 - shrinkage) * (self.scatter + prior * self.pooled)
+        covariance /= np.maximum(self.count - 1 + prior, 1e-9)[:, None, None]
+        diagonal = np.arange(d)
+        covariance[:, diagonal, diagonal] += shrinkage * np.diag(self.pooled) + RESOLUTION**2
+        return np.asarray(covariance)
+
+    def low_rank(self, rank: int) -> Floats:
+        """Return covariances of low rank plus diagonal: the leading factors, in units of the noise that they leave."""
+        covariance = self.scatter / np.maximum(self.count - 1, 1e-9)[:, None, None]
+        diagonal = np.arange(covariance.shape[1])
+        for k, full in enumerate(covariance):
+            variance = full[diagonal, diagonal] + RESOLUTION**2
+            noise, factor = variance, np.zeros((len(variance), 1))
+            for _ in range(FACTOR_ROUNDS):
+                root = np.sqrt(noise)
+                values, axes = eigh(full / np.outer(root, root), subset_by_index=(len(root) - rank, len(root) - 1))
+                factor = root[:, None] * axes * np.sqrt(np.maximum(values - 1.0, 0.0))
+                noise = np.maximum(variance - np.square(factor).sum(axis=1), RESOLUTION**2)
+            covariance[k] = factor @ factor.T
+            covariance[k, diagonal, diagonal] += noise
+        return np.asarray(covariance)
+
+    def density(self, shape: Shape) -> Density:
+        """Return the density of these moments."""
+        covariance = self.low_rank(shape.rank) if shape.rank else self.shrunk(shape.shrinkage)
+        return make_density(self.centre, covariance, np.log(self.count / self.count.sum()), shape.tail)
+
+
+@dataclass(frozen=True)
 class Assignment:
     """Share of each component in each row (n x K), and its weight in the moments: less the farther the row is."""
 
     share: Floats
     weight: Floats
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Likelihood of rows left out of some moments, by shapes that differ in their shrinkage or rank only."""
+
+    moments: Sequence[Moments]
+    rows: Sequence[Floats]
+    _likely: dict[int, Booleans] = field(default_factory=dict)
+
+    def mean_log_density(self, shape: Shape) -> float:
+        """Return the mean over the rows, and over the moments."""
+        means = []
+        for i, (moments, rows) in enumerate(zip(self.moments, self.rows, strict=True)):
+            level = _expect(moments.density(shape), rows, self._likely.get(i))[0]
+            self._likely[i] = _likely_components(level)
+            means.append(float(logsumexp(level, axis=1).mean()))
+        return float(np.mean(means))
 
 
 def density_constants(d: int, tail: float = TAIL) -> Floats:
@@ -157,67 +204,42 @@ def make_density(centre: Floats, covariance: Floats, log_weight: Floats, tail: f
     return Density(np.ascontiguousarray(centre), covariance[:, below[0], below[1]], log_weight, tail)
 
 
-def learn_density(rows: Floats, shape: Shape, seed: int) -> tuple[Density, Integers]:
-    """Learn a density of a shape from rows with NaN where values are missing; also the component of each row."""
-    filled = _roughly_filled(rows)
-    moments, assignment = _learn_moments(rows, filled, clusters(filled, shape.n_components, seed), shape)
-    return _density(moments, shape), assignment.share.argmax(axis=1)
+def learn_densities(parts: Sequence[Floats], shape: Shape, seed: int) -> list[tuple[Density, Integers]]:
+    """Learn densities of a shape from rows with NaN where values are missing; also the component of each row."""
+    learnt, filled = [], roughly_filled(parts)
+    for rows, rough, labels in zip(parts, filled, clusters(filled, shape.n_components, seed), strict=True):
+        moments, assignment = _learn(rows, rough, labels, shape)
+        learnt.append((moments.density(shape), assignment.share.argmax(axis=1)))
+    return learnt
 
 
-def choose_shape(rows: Floats, seed: int) -> Shape:
-    """Choose the shape with the highest likelihood of a third of the rows, learnt on the others.
+def learn_moments(
+    parts: Sequence[Floats], filled: Sequence[Floats], labels: Sequence[Integers], shape: Shape
+) -> list[Moments]:
+    """Learn moments of components that begin as clusters of the rows of each part, of which gaps are roughly filled."""
+    return [_learn(*part, shape)[0] for part in zip(parts, filled, labels, strict=True)]
 
-    Components are added as long as that helps; shrinkages are climbed, not all tried. Few wide rows may be
-    better described by one component of low rank.
-    """
-    n, d = rows.shape
-    if n < FEWEST_TO_CHOOSE:
-        return Shape(1, SHRINKAGES[-1])
-    complete = not np.isnan(rows).any()
-    most_rows = MOST_TO_CHOOSE if complete else MOST_INCOMPLETE_TO_CHOOSE
-    most_products = MOST_PRODUCTS if complete else MOST_PRODUCTS_INCOMPLETE
-    places = np.random.default_rng(seed).permutation(n)[:most_rows]
-    thirds = [places[i::3] for i in range(3 if n <= FEW_ROWS else 1)]
-    splits = [(rows[np.setdiff1d(places, third)], rows[third[:MOST_JUDGED]]) for third in thirds]
-    filled = [_roughly_filled(learning) for learning, _ in splits]
 
-    @cache
-    def labels_of(n_components: int) -> list[Integers]:
-        return [clusters(rough, n_components, seed) for rough in filled]
+def roughly_filled(parts: Sequence[Floats]) -> list[Floats]:
+    """Fill gaps by one component whose moments are learnt from the observed cells, for the first clustering."""
+    return [_roughly_filled(rows) for rows in parts]
 
-    best, best_value = Shape(1, SHRINKAGES[-1]), -math.inf
-    one_component: list[_Judge] = []
 
-    def judges_of(start: Shape) -> list[_Judge]:
-        return [
-            _Judge(_learn_moments(learning, rough, labels, start)[0], judging)
-            for (learning, judging), rough, labels in zip(splits, filled, labels_of(start.n_components), strict=True)
-        ]
-
-    for n_components in COMPONENTS:
-        if n_components > 1 and (n < ROWS_PER_COMPONENT * n_components or n_components * d * d > most_products):
-            break
-        start = Shape(n_components, min(best.shrinkage, 0.2))
-        judges = judges_of(start)
-        one_component = one_component or judges
-        chosen, value = _choose_shrinkage(judges, start, best.shrinkage)
-        if value > best_value + LEAST_GAIN:
-            best, best_value = chosen, value
-        elif n_components > COMPONENTS[1]:
-            break
-    for rank in RANKS if n < ROWS_PER_COLUMN * d else ():
-        if rank < d and ROWS_PER_RANK * rank <= n:
-            shape = Shape(1, 0.0, rank)
-            value = _mean_log_density(one_component, shape)
-            if value > best_value + LEAST_GAIN:
-                best, best_value = shape, value
-    for tail in LIGHTER_TAILS:
-        shape = replace(best, tail=tail)
-        value = _mean_log_density(judges_of(shape), shape)
-        if value <= best_value:
-            break
-        best, best_value = shape, value
-    return best
+def _learn(rows: Floats, filled: Floats, labels: Integers, shape: Shape) -> tuple[Moments, Assignment]:
+    share = (labels[:, None] == np.arange(labels.max() + 1)).astype(np.float64)
+    centre = np.broadcast_to(filled.mean(axis=0), (share.shape[1], rows.shape[1]))
+    assignment = Assignment(share, share)
+    first, second = _sums(filled, assignment, centre)
+    moments = _moments(share.sum(axis=0), share.sum(axis=0), centre, first, second)
+    likely = None
+    for _ in range(ROUNDS if filled is rows else ROUNDS_INCOMPLETE):
+        density = moments.density(shape)
+        level, form = _expect(density, rows, likely)
+        assignment = _assignment(density, rows, level, form)
+        moments = _update(density, rows, assignment)
+        used = _has_spread(assignment.share.sum(axis=0))
+        likely = _likely_components(level)[:, used]
+    return moments, Assignment(assignment.share[:, used], assignment.weight[:, used])
 
 
 def _assignment(density: Density, rows: Floats, level: Floats, form: Floats) -> Assignment:
@@ -228,61 +250,11 @@ def _assignment(density: Density, rows: Floats, level: Floats, form: Floats) -> 
     return Assignment(share, share * (density.tail + observed[:, None]) / (density.tail + form))
 
 
-class _Judge:
-    """Likelihood of left-out rows, by shapes that differ in their shrinkage only."""
-
-    def __init__(self, moments: Moments, rows: Floats) -> None:
-        self.moments = moments
-        self.rows = rows
-        self.likely: Booleans | None = None
-
-    def mean_log_density(self, shape: Shape) -> float:
-        level = _expect(_density(self.moments, shape), self.rows, self.likely)[0]
-        self.likely = _likely(level)
-        return float(logsumexp(level, axis=1).mean())
-
-
-def _mean_log_density(judges: list[_Judge], shape: Shape) -> float:
-    return float(np.mean([judge.mean_log_density(shape) for judge in judges]))
-
-
-def _choose_shrinkage(judges: list[_Judge], start: Shape, guess: float) -> tuple[Shape, float]:
-    """Climb to the best shrinkage from a guess."""
-
-    @cache
-    def value(at: int) -> float:
-        return _mean_log_density(judges, Shape(start.n_components, SHRINKAGES[at]))
-
-    at = SHRINKAGES.index(guess)
-    for step in (-1, 1):
-        while 0 <= at + step < len(SHRINKAGES) and value(at + step) > value(at):
-            at += step
-    return Shape(start.n_components, SHRINKAGES[at]), value(at)
-
-
-def _learn_moments(rows: Floats, filled: Floats, labels: Integers, shape: Shape) -> tuple[Moments, Assignment]:
-    share = (labels[:, None] == np.arange(labels.max() + 1)).astype(np.float64)
-    centre = np.broadcast_to(filled.mean(axis=0), (share.shape[1], rows.shape[1]))
-    assignment = Assignment(share, share)
-    first, second = _sums(filled, assignment, centre)
-    moments = moments_of(share.sum(axis=0), share.sum(axis=0), centre, first, second)
-    likely = None
-    for _ in range(ROUNDS if filled is rows else ROUNDS_INCOMPLETE):
-        density = _density(moments, shape)
-        level, form = _expect(density, rows, likely)
-        assignment = _assignment(density, rows, level, form)
-        moments = _update(density, rows, assignment)
-        used = has_spread(assignment.share.sum(axis=0))
-        likely = _likely(level)[:, used]
-    return moments, Assignment(assignment.share[:, used], assignment.weight[:, used])
-
-
-def _likely(level: Floats) -> Booleans:
+def _likely_components(level: Floats) -> Booleans:
     return np.asarray(level > level.max(axis=1, keepdims=True) - FAR_BEHIND)
 
 
 def _roughly_filled(rows: Floats) -> Floats:
-    """Fill gaps by one component whose moments are learnt from the observed cells, for the first clustering."""
     seen = ~np.isnan(rows)
     if seen.all():
         return rows
@@ -292,20 +264,15 @@ def _roughly_filled(rows: Floats) -> Floats:
     density = make_density(mean[None], np.diag(variance + 1e-4)[None], np.zeros(1))
     shape = Shape(1, 0.05)
     for _ in range(ROUNDS_INCOMPLETE):
-        density = _density(_update(density, rows, _assignment(density, rows, *_expect(density, rows))), shape)
+        density = _update(density, rows, _assignment(density, rows, *_expect(density, rows))).density(shape)
     filled = rows.copy()
-    for pattern, places in gap_patterns(rows):
+    for pattern, places in _gap_patterns(rows):
         dev = np.where(pattern, 0.0, rows[places] - density.centre[0])
         block = density.precision[0][np.ix_(pattern, pattern)]
         filled[np.ix_(places, pattern)] = (
             density.centre[0][pattern] - np.linalg.solve(block, (dev @ density.precision[0])[:, pattern].T).T
         )
     return filled
-
-
-def _density(moments: Moments, shape: Shape) -> Density:
-    covariance = moments.low_rank(shape.rank) if shape.rank else moments.shrunk(shape.shrinkage, PRIOR_ROWS)
-    return make_density(moments.centre, covariance, np.log(moments.count / moments.count.sum()), shape.tail)
 
 
 def _expect(density: Density, rows: Floats, likely: Booleans | None = None) -> tuple[Floats, Floats]:
@@ -317,12 +284,11 @@ def _expect(density: Density, rows: Floats, likely: Booleans | None = None) -> t
     n, d = rows.shape
     level, form = np.empty((n, len(density.centre))), np.empty((n, len(density.centre)))
     some = rows if complete.all() else rows[complete]
-    constant = density_constants(d, density.tail)[-1]
     for k, centre in enumerate(density.centre):
         away = some - centre
         q = np.maximum(np.einsum("ij,ij->i", away @ density.precision[k], away), 0.0)
         form[complete, k] = q
-        at = density.log_weight[k] + constant + density.log_det[k]
+        at = density.log_weight[k] + density.law.constants[d] + density.log_det[k]
         level[complete, k] = at - 0.5 * (density.tail + d) * np.log1p(q / density.tail)
     if not complete.all():
         part = None if likely is None else likely[~complete]
@@ -337,26 +303,15 @@ def expect_rows(density: Density, rows: Floats, likely: Booleans | None = None) 
     """
     shape = len(rows), len(density.centre)
     level, form = np.zeros(shape) if likely is None else np.where(likely, 0.0, -np.inf), np.empty(shape)
-    expect_incomplete(
-        rows,
-        density.centre,
-        density.covariance,
-        density.precision,
-        density.log_weight,
-        density.log_det,
-        density_constants(rows.shape[1], density.tail),
-        density.tail,
-        level,
-        form,
-    )
+    expect_incomplete(rows, density.mix, density.law, level, form)
     return level, form
 
 
 def expect_alike(density: Density, rows: Floats) -> tuple[Floats, Floats]:
     """Return what `expect_rows` does, rows with the same gaps together: for many such rows, all of which have gaps."""
     level, form = np.empty((len(rows), len(density.centre))), np.empty((len(rows), len(density.centre)))
-    constants, tail = density_constants(rows.shape[1], density.tail), density.tail
-    for pattern, places in gap_patterns(rows):
+    constants, tail = density.law
+    for pattern, places in _gap_patterns(rows):
         away = np.where(pattern, 0.0, rows[places] - density.centre[:, None])
         force, n = away @ density.precision, int((~pattern).sum())
         block, lost = density.precision[:, pattern][:, :, pattern], force[:, :, pattern].transpose(0, 2, 1)
@@ -385,15 +340,33 @@ def _update(density: Density, rows: Floats, assignment: Assignment) -> Moments:
     share, weight = assignment.share, assignment.weight
     first, second = _sums(rows[complete], Assignment(share[complete], weight[complete]), density.centre)
     if not complete.all():
-        add_incomplete(
-            rows[~complete],
-            density.centre,
-            density.covariance,
-            density.precision,
-            share[~complete],
-            weight[~complete],
-            LEAST_SHARE,
-            first,
-            second,
-        )
-    return moments_of(share.sum(axis=0), weight.sum(axis=0), density.centre, first, second)
+        weights = share[~complete], weight[~complete]
+        add_incomplete(rows[~complete], density.mix, *weights, LEAST_SHARE, first, second)
+    return _moments(share.sum(axis=0), weight.sum(axis=0), density.centre, first, second)
+
+
+def _has_spread(count: Floats) -> Booleans:
+    """Tell which components are kept: all but those of hardly more than one row, or the largest."""
+    return np.asarray(count > 1.5 if (count > 1.5).any() else count == count.max())
+
+
+def _moments(count: Floats, weight: Floats, base: Floats, first: Floats, second: Floats) -> Moments:
+    """Return moments from weighted sums of deviations from ``base`` (first K x d, second K x d x d)."""
+    used = _has_spread(count)
+    count, weight, first = count[used], np.maximum(weight[used], 1e-9), first[used]
+    move = first / weight[:, None]
+    scatter = second[used] - weight[:, None, None] * move[:, :, None] * move[:, None, :]
+    pooled = scatter.sum(axis=0) / max(count.sum() - len(count), 1)
+    return Moments(count, base[used] + move, scatter, pooled)
+
+
+def _gap_patterns(rows: Floats) -> Iterator[tuple[Booleans, Integers]]:
+    """Yield each pattern of gaps that occurs, and the rows that have it."""
+    gaps = np.isnan(rows)
+    packed = np.packbits(gaps, axis=1)
+    number = np.unique(packed, axis=0, return_inverse=True)[1].ravel()
+    order = np.argsort(number, kind="stable")
+    for places in np.split(order, np.flatnonzero(np.diff(number[order])) + 1):
+        # Of no rows at all, the one part is empty.
+        if len(places) and gaps[places[0]].any():
+            yield gaps[places[0]], places

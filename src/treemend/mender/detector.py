@@ -377,12 +377,12 @@ def search_rows(
     answers = Answers(np.full((n, d), -1, np.int8), *(np.zeros(n) for _ in range(4)))
     weighed = best or window_evidence(scan, rows, noise, n_jobs)
     kinds = np.isin(np.arange(5), tried)
-    slopes = noise - cell_price(scan)
+    slopes, density = noise - cell_price(scan), (scan.density.mix, scan.density.law)
 
     def task(part: slice) -> None:
         starts = Starts(kinds, stuck[part], weighed.part(part), scan.windows)
         own: list[Any] = [array[part] for array in answers]
-        find_rows(scan.mix, scan.law, rules, rules.grid, rows[part], slopes[part], starts, Answers(*own))
+        find_rows(*density, rules, rules.grid, rows[part], slopes[part], starts, Answers(*own))
 
     for_chunks(task, n, 10 * d**3, n_jobs)
     return answers

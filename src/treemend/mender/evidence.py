@@ -9,7 +9,6 @@ Rows are processed in blocks of one size, a row a lane, so that a row's evidence
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple, cast
 
@@ -18,7 +17,7 @@ from scipy.linalg.lapack import dpotrf, dtrtri
 
 from treemend.arrays import Booleans, Floats, Integers
 from treemend.mender.compiled import kernel
-from treemend.mender.density import Density, density_constants
+from treemend.mender.density import Density
 from treemend.mender.layout import Layout
 from treemend.mender.swept import Law, Mixture, eliminate, substitute
 from treemend.mender.windows import Cells, Windows, lay_cells, lay_windows
@@ -61,17 +60,6 @@ class Scan:
     growth: Floats
     lanes: int
 
-    @cached_property
-    def mix(self) -> Mixture:
-        """The density as kernels read it."""
-        own = self.density
-        return Mixture(own.centre, own.covariance, own.precision, own.log_weight, own.log_det)
-
-    @cached_property
-    def law(self) -> Law:
-        """What its components share."""
-        return Law(density_constants(len(self.cells.joined), self.density.tail), self.density.tail)
-
 
 class WindowEvidence(NamedTuple):
     """Of n rows: the most evidence for noise, foreign and shifted, where, and the evidence of each cell."""
@@ -104,7 +92,7 @@ def prepare_scan(
         density, nothing = density.restrict(observed, components), np.empty((0, 0, 0))
         return Scan(density, components, cells, windows, members, [], [], [], nothing, nothing, LANES_OF_INCOMPLETE)
     n_components, d = density.centre.shape
-    constants = density_constants(d, density.tail)
+    constants = density.law.constants
     chains = [_as_slice(windows.order[start:stop]) for start, stop in pairwise(windows.chain_start)]
     lengths = np.diff(windows.chain_start)
     given_rest, alone = ([np.zeros((n_components, length, length)) for length in lengths] for _ in range(2))
@@ -186,7 +174,7 @@ def _row_forms(scan: Scan, rows: Floats) -> tuple[Floats, Floats, Floats, Floats
         np.zeros((*shape, scan.lanes)),
         np.empty(shape),
     )
-    _fill_row_forms(rows, scan.mix, scan.law, scan.windows, *found)
+    _fill_row_forms(rows, scan.density.mix, scan.density.law, scan.windows, *found)
     return found
 
 
@@ -269,7 +257,7 @@ def _best_windows(
 ) -> None:
     """Fill the evidence of a block of rows, of which log slopes (d, LANES), forms and levels are given."""
     density, (d, _), (n, _) = scan.density, log_slope.shape, found.values.shape
-    level, constants, size = (density.log_weight + density.log_det)[:, None], scan.law.constants, scan.windows.size
+    level, constants, size = (density.log_weight + density.log_det)[:, None], density.law.constants, scan.windows.size
     log_density = log_sum(_student(level + constants[d], d, whole, density.tail))
     pivot = np.diagonal(density.precision, axis1=1, axis2=2)[:, :, None]
     at = level[:, None] - 0.5 * np.log(pivot) + constants[d - 1]

@@ -16,11 +16,10 @@ from treemend.arrays import Booleans, Floats, Integers
 from treemend.mender.columns import Columns
 from treemend.mender.compiled import kernel
 from treemend.mender.conditional import COVARIANCE, VARIANCES, condition, factorise, split_cells
-from treemend.mender.density import Density, density_constants
+from treemend.mender.density import Density, expect_rows
 from treemend.mender.low_rank import LowRankDensity, fill_row
-from treemend.mender.moments import expect_incomplete
 from treemend.mender.spread import Spread, cut_gaps, learn_spread
-from treemend.mender.swept import largest
+from treemend.mender.swept import Mixture, largest
 
 Imputation = Literal["mean", "mode", "draw"]
 AnyDensity = Density | LowRankDensity
@@ -144,10 +143,7 @@ def conditional(density: AnyDensity, rows: Floats, n_draws: int = 0, seed: int =
             rng = _generator(rows[i], seed) if n_draws else None
             mean[i], variance[i], draws[:, i] = fill_row(density, rows[i], n_draws, rng)
         return Conditional(mean, variance, mean, draws)
-    level, form = np.zeros((n, len(density.centre))), np.empty((n, len(density.centre)))
-    parts = density.centre, density.covariance, density.precision
-    weights, tail = (density.log_weight, density.log_det), density.tail
-    expect_incomplete(rows, *parts, *weights, density_constants(d, tail), tail, level, form)
+    level, form = expect_rows(density, rows)
     share = np.exp(level - level.max(axis=1, keepdims=True))
     share[share < math.exp(-FAR_BEHIND)] = 0.0
     total = share.cumsum(axis=1)
@@ -155,11 +151,12 @@ def conditional(density: AnyDensity, rows: Floats, n_draws: int = 0, seed: int =
     for i in range(n if n_draws else 0):
         rng = _generator(rows[i], seed)
         component[i] = (rng.random((n_draws, 1)) * total[i, -1] >= total[i]).sum(axis=1)
-        chi_square[i] = rng.chisquare(tail + d - np.isnan(rows[i]).sum(), n_draws)
+        chi_square[i] = rng.chisquare(density.tail + d - np.isnan(rows[i]).sum(), n_draws)
         normal[i] = rng.standard_normal((n_draws, d))
     share /= total[:, -1:]
-    _fill(rows, *parts, share, form, tail, component, chi_square, normal, mean, variance, mode, draws)
-    return Conditional(mean, variance, mode, draws)
+    law = Conditional(mean, variance, mode, draws)
+    _fill(rows, density.mix, density.tail, share, form, component, chi_square, normal, law)
+    return law
 
 
 def _generator(row: Floats, seed: int) -> np.random.Generator:
@@ -171,21 +168,18 @@ def _generator(row: Floats, seed: int) -> np.random.Generator:
 @kernel
 def _fill(
     rows: Floats,
-    centre: Floats,
-    covariance: Floats,
-    precision: Floats,
+    mix: Mixture,
+    tail: float,
     share: Floats,
     form: Floats,
-    tail: float,
     component: Integers,
     chi_square: Floats,
     normal: Floats,
-    mean: Floats,
-    variance: Floats,
-    mode: Floats,
-    draws: Floats,
+    law: Conditional,
 ) -> None:
     d = rows.shape[1]
+    centre, covariance, precision, _, _ = mix
+    mean, variance, mode, draws = law
     places, expected, matrix = np.empty(d, np.int64), np.empty(d), np.empty((d, d))
     for i in range(len(rows)):
         n = split_cells(rows[i], places)

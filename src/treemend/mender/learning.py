@@ -21,10 +21,11 @@ from treemend.mender.calibration import (
     rest_scores,
 )
 from treemend.mender.columns import column_widths, learn_columns
-from treemend.mender.density import FEW_ROWS, ROWS_PER_COLUMN, Shape, choose_shape, expect_alike, learn_density
+from treemend.mender.density import Shape, expect_alike, learn_densities
 from treemend.mender.detector import Detector, Evidence, Prices, find_sets, weigh_singles, weigh_windows
 from treemend.mender.evidence import FOREIGN, NOISE, SHIFTED, SINGLE
 from treemend.mender.layout import Layout
+from treemend.mender.shape import FEW_ROWS, ROWS_PER_COLUMN, choose_shape
 from treemend.mender.stuck import learn_repeated_values
 from treemend.mender.wide import MOST_COLUMNS, lay_blocks, learn_wide
 from treemend.progress import step
@@ -129,7 +130,7 @@ def cross_fit_rows(
 def _uncalibrated(values: Floats, layout: Layout, widths: Floats, shape: Shape, seed: int) -> Detector:
     """Return a detector whose prices, tails and thresholds are not known yet."""
     columns = learn_columns(values, layout.order, widths)
-    density, component = learn_density(columns.to_rows(values)[0], shape, seed)
+    ((density, component),) = learn_densities([columns.to_rows(values)[0]], shape, seed)
     n_components = len(density.log_weight)
     return Detector(
         layout,

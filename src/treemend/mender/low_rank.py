@@ -18,8 +18,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from treemend.arrays import Booleans, Floats
-from treemend.mender.density import TAIL, density_constants
-from treemend.mender.moments import RESOLUTION
+from treemend.mender.density import RESOLUTION, TAIL, density_constants
 
 RANKS = (2, 4, 8, 16, 32, 64)
 ROWS_PER_RANK = 3

@@ -37,7 +37,7 @@ class Deviations:
 
     def __init__(self, scan: Scan, columns: Columns, values: Floats, row: Floats, slope: Floats, out: Booleans) -> None:
         self.density = scan.density
-        self.level = scan.law.constants[-1] + self.density.log_weight + self.density.log_det
+        self.level = self.density.law.constants[-1] + self.density.log_weight + self.density.log_det
         away = row - self.density.centre
         force = np.matmul(self.density.precision, away[:, :, None])[:, :, 0]
         self.columns, self.values, self.row, self.slope = columns.part(out), values[out], row[out], slope[out].sum()

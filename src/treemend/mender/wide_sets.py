@@ -19,9 +19,9 @@ from scipy.stats import t as student_law
 from treemend.arrays import Booleans, Floats
 from treemend.mender.columns import column_quantiles
 from treemend.mender.compiled import kernel
+from treemend.mender.density import RESOLUTION
 from treemend.mender.evidence import FOREIGN, KEPT, NOISE, SHIFT, SHIFTED, STUCK
 from treemend.mender.low_rank import LowRankDensity, leftovers
-from treemend.mender.moments import RESOLUTION
 from treemend.mender.moves import MOST_OUT
 from treemend.mender.windows import CALM, LEAVE, START, STAY, chain_prior
 
