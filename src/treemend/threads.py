@@ -6,12 +6,13 @@ a result.
 
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from functools import cache
 from typing import Any
 
+import numpy as np
 from joblib import cpu_count
 from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
@@ -84,6 +85,19 @@ def for_chunks(
     with step("", n_rows):
         for part, _ in zip(slices, results, strict=True):
             advance(part.stop - part.start)
+
+
+def for_parts(task: Callable[[int, slice], None], sizes: Sequence[int], work_per_row: int, n_jobs: int | None) -> None:
+    """Call ``task`` with numbers of parts and slices of their rows, as `for_chunks` does with all rows together."""
+    ends = np.cumsum(sizes, dtype=np.int64)
+
+    def cut(rows: slice) -> None:
+        begin, last = np.searchsorted(ends, (rows.start, rows.stop - 1), side="right").tolist()
+        for number in range(begin, last + 1):
+            first = int(ends[number]) - sizes[number]
+            task(number, slice(max(rows.start - first, 0), min(rows.stop - first, sizes[number])))
+
+    for_chunks(cut, sum(sizes), work_per_row, n_jobs)
 
 
 # Threads stay: to start them anew for each kernel costs as much as a kernel on few rows.

@@ -1,10 +1,14 @@
-"""A density learnt, the log density of rows, and their evidence, in one call each."""
+"""A density learnt, the log density of rows, their evidence and their best sets, in one call each."""
 
 import numpy as np
 from scipy.special import logsumexp
 
 from treemend.mender.density import Density, Shape, expect_rows, learn_densities
-from treemend.mender.detector import Detector, Evidence, weigh_and_find
+from treemend.mender.detection import Detection
+from treemend.mender.evidence import Scan, window_evidence
+from treemend.mender.model import Detector
+from treemend.mender.sets import Answers, Search, search_rows
+from treemend.mender.windows import Rules, cell_price
 
 
 def learn_density(rows: np.ndarray, shape: Shape, seed: int) -> Density:
@@ -15,5 +19,15 @@ def log_density(density: Density, rows: np.ndarray) -> np.ndarray:
     return logsumexp(expect_rows(density, np.ascontiguousarray(rows))[0], axis=1)
 
 
-def weigh_rows(detector: Detector, values: np.ndarray, n_jobs: int | None = 1) -> Evidence:
-    return weigh_and_find(detector, values, np.inf, n_jobs)[0]
+def weigh_rows(detector: Detector, values: np.ndarray, n_jobs: int | None = 1) -> Detection:
+    detection = Detection([detector], values, np.zeros(len(values), np.int64), n_jobs)
+    detection.weigh_windows()
+    detection.weigh_singles()
+    return detection
+
+
+def best_sets(
+    scan: Scan, rules: Rules, rows: np.ndarray, noise: np.ndarray, stuck: np.ndarray, tried: tuple
+) -> Answers:
+    best = window_evidence([(scan, rows, noise)], 1)[0]
+    return search_rows([Search(scan, rules, rows, noise - cell_price(scan.cells), stuck, best)], tried, 1)[0]

@@ -109,9 +109,8 @@ def test_clean_rows_are_declared_at_most_about_as_often_as_promised(kind):
 def test_the_cross_fit_judges_each_row_by_a_fold_that_has_not_seen_it():
     values = np.random.default_rng(0).normal(size=(60, 6))
     detector, cross = learn_detector(values, Layout(np.arange(6)), 0, 1)
-    for f, part in enumerate(cross.detectors):
-        own = values[cross.fold == f]
-        evidence = weigh_rows(part, own, 1)
-        np.testing.assert_array_equal(evidence.statistic, cross.evidence.statistic[cross.fold == f])
-        assert (part.columns.offset == values[cross.fold != f].min(axis=0)).all()
+    fold, statistics = cross.detection.fold, cross.detection.statistics()
+    for f, part in enumerate(cross.detection.detectors):
+        np.testing.assert_array_equal(weigh_rows(part, values[fold == f]).statistics(), statistics[fold == f])
+        assert (part.clean.columns.offset == values[fold != f].min(axis=0)).all()
     assert len(detector.calibration.statistics) == 60

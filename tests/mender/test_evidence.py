@@ -6,7 +6,16 @@ from tests.mender.densities import weigh_rows
 from tests.mender.naive_sets import density_of, random_density, shifted_density
 
 from treemend.mender.density import make_density
-from treemend.mender.evidence import FOREIGN, NOISE, SHIFTED, likely_components, prepare_scan, window_evidence
+from treemend.mender.detection import Detection
+from treemend.mender.evidence import (
+    FOREIGN,
+    NOISE,
+    SHIFTED,
+    likely_components,
+    prepare_scan,
+    prepare_scans,
+    window_evidence,
+)
 from treemend.mender.layout import Layout
 from treemend.mender.learning import learn_detector
 from treemend.mender.windows import lay_cells, lay_windows
@@ -26,7 +35,7 @@ def test_the_best_window_of_each_kind_is_that_of_the_formulas(seed, n_components
     density = random_density(rng, d, n_components)
     rows, u = rng.normal(size=(3, d)), rng.uniform(0, 2, (3, d))
     scan = prepare_scan(density, Layout(np.arange(d)))
-    found = window_evidence(scan, rows, u, 1)
+    found = window_evidence([(scan, rows, u)], 1)[0]
     every = np.ones(d, bool)
     for i, row in enumerate(rows):
         whole = density_of(density, row, every)
@@ -51,26 +60,32 @@ def test_missing_cells_are_marginalised():
     density = random_density(rng, 6, 2)
     row, u = rng.normal(size=6), rng.uniform(0, 1, 6)
     observed = np.array([True, False, True, True, False, True])
-    scan = prepare_scan(density, Layout(np.arange(6)), observed)
-    found = window_evidence(scan, row[None, observed], u[None, observed], 1)
+    (scan,) = prepare_scans([(density, Layout(np.arange(6)), observed, np.ones(2, bool))])
+    (found,) = window_evidence([(scan, row[None, observed], u[None, observed])], 1)
     assert found.log_density[0] == pytest.approx(density_of(density, row, observed), abs=1e-9)
 
 
-def test_groups_cover_every_row_once(learnt):
+def test_parts_cover_every_wanted_row_once(learnt, monkeypatch):
     detector, clean = learnt
     values = clean[:40].copy()
     values[np.random.default_rng(1).random(values.shape) < 0.3] = np.nan
-    rows, log_slope = detector.columns.to_rows(values)
-    numbers = []
-    for group in detector.groups(values):
-        assert (np.flatnonzero(~np.isnan(rows[group.members[0]])) == group.cells).all()
-        np.testing.assert_array_equal(group.rows, rows[group.block()])
-        np.testing.assert_array_equal(group.noise, log_slope[group.block()])
-        np.testing.assert_array_equal(group.values, values[:, detector.layout.order][group.block()])
-        assert not np.isnan(group.rows).any()
-        assert group.scan.density.centre.shape[1] == len(group.cells)
-        numbers.extend(group.members)
-    assert sorted(numbers) == list(range(40))
+    rows, log_slope = detector.clean.columns.to_rows(values)
+    wanted = np.arange(40) % 5 > 0
+    for at_once in (1, 1000):
+        monkeypatch.setattr("treemend.mender.detection.MOST_PREPARED", at_once * 12**2)
+        detection, numbers = Detection([detector], values, np.zeros(40, np.int64)), []
+        for parts in detection._parts(wanted):
+            assert len(parts) <= at_once
+            for part in parts:
+                assert (np.flatnonzero(~np.isnan(rows[part.members[0]])) == part.cells).all()
+                np.testing.assert_array_equal(detection.rows[part.block], rows[part.block])
+                np.testing.assert_array_equal(detection.noise[part.block], log_slope[part.block])
+                laid = values[:, detection.layout.order]
+                np.testing.assert_array_equal(detection.values[part.block], laid[part.block])
+                assert not np.isnan(detection.rows[part.block]).any()
+                assert part.scan.density.centre.shape[1] == len(part.cells)
+                numbers.extend(part.members)
+        assert sorted(numbers) == list(np.flatnonzero(wanted))
 
 
 def test_a_corrupted_cell_does_not_decide_which_components_are_likely():
@@ -111,11 +126,14 @@ def test_a_row_has_the_same_bits_in_any_company(learnt):
     together, threaded = judged(values, 1), judged(values, 2)
     order = rng.permutation(70)
     shuffled = judged(values[order], 1)
-    for field in ("values", "statistic", "stuck", "cells", "log_density"):
-        np.testing.assert_array_equal(getattr(together, field), getattr(threaded, field))
-        np.testing.assert_array_equal(getattr(together, field)[order], getattr(shuffled, field))
+    for name in ("evidence", "stuck", "slopes"):
+        np.testing.assert_array_equal(getattr(together, name), getattr(threaded, name))
+        np.testing.assert_array_equal(getattr(together, name)[order], getattr(shuffled, name))
+    np.testing.assert_array_equal(together.statistics()[order], shuffled.statistics())
+    for whole, other in zip(together.windows, shuffled.windows, strict=True):
+        np.testing.assert_array_equal(whole[order], other)
     alone = judged(values[5:6], 1)
-    np.testing.assert_array_equal(alone.values[0], together.values[5])
+    np.testing.assert_array_equal(alone.evidence[0], together.evidence[5])
 
 
 def test_kinds_of_evidence_answer_to_their_kind(learnt):
@@ -129,4 +147,4 @@ def test_kinds_of_evidence_answer_to_their_kind(learnt):
     for rows, kind in ((shifted, SHIFTED), (swapped, FOREIGN), (noisy, NOISE)):
         found = weigh_rows(detector, rows, 1)
         ordinary = weigh_rows(detector, clean[:60], 1)
-        assert np.median(found.values[:, kind]) > np.quantile(ordinary.values[:, kind], 0.95)
+        assert np.median(found.evidence[:, kind]) > np.quantile(ordinary.evidence[:, kind], 0.95)

@@ -15,12 +15,12 @@ def test_a_fold_learns_nothing_from_the_rows_it_judges(n_components, monkeypatch
     changed = rows.copy()
     changed[7] = rows[8]
     one, two = (learn_detector(values, Layout(np.arange(4)))[1] for values in (rows, changed))
-    fold = one.fold[7]
+    fold = one.detection.fold[7]
     for known in ("centre", "lower"):
-        learnt = [[getattr(model.density, known) for model in found.detectors] for found in (one, two)]
+        learnt = [[getattr(one.clean.density, known) for one in found.detection.detectors] for found in (one, two)]
         np.testing.assert_array_equal(learnt[0][fold], learnt[1][fold])
         assert not np.array_equal(learnt[0][fold - 1], learnt[1][fold - 1])
-    np.testing.assert_array_equal(*(found.detectors[fold].columns.scale for found in (one, two)))
+    np.testing.assert_array_equal(*(found.detection.detectors[fold].clean.columns.scale for found in (one, two)))
 
 
 @pytest.mark.parametrize(
@@ -29,4 +29,4 @@ def test_a_fold_learns_nothing_from_the_rows_it_judges(n_components, monkeypatch
 )
 def test_few_rows_have_more_folds(n, d, n_folds):
     found = learn_detector(np.random.default_rng(0).normal(size=(n, d)), Layout(np.arange(d)))[1]
-    assert len(found.detectors) == len(np.unique(found.fold)) == n_folds
+    assert len(found.detection.detectors) == len(np.unique(found.detection.fold)) == n_folds

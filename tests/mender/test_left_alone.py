@@ -4,7 +4,6 @@ from scipy.stats import f as fisher
 from tests.mender.densities import weigh_rows
 
 from treemend.mender.calibration import Rarity, is_unusual, rest_scores
-from treemend.mender.detector import find_sets
 from treemend.mender.evidence import NOISE, STUCK
 from treemend.mender.layout import Layout
 from treemend.mender.learning import clean_rests, learn_detector
@@ -20,9 +19,9 @@ def sensors():
 
 
 def judged(detector, values):
-    evidence = weigh_rows(detector, values, 1)
-    declared = detector.calibration.p_values(evidence.statistic) <= 0.05
-    return declared, find_sets(detector, values[declared], evidence.of(declared), 1)
+    detection = weigh_rows(detector, values)
+    declared = detector.calibration.p_values(detection.statistics()) <= 0.05
+    return declared, detection.find_sets(np.flatnonzero(declared))
 
 
 def test_rest_scores_are_log_survivals():
@@ -41,7 +40,7 @@ def test_a_set_that_is_unlikely_is_not_believed():
     labels[:3, 2] = NOISE
     labels[3, 2:5] = STUCK
     answers = Answers(labels, np.array([-2.9, -3.1, 5.0, -9.0]), np.zeros(4), np.full(4, 9.0), np.full(4, -1.0))
-    np.testing.assert_array_equal(is_unusual(rarity, answers, 6.0), [False, True, False, False])
+    np.testing.assert_array_equal(is_unusual(rarity, answers, 6.0, 10), [False, True, False, False])
 
 
 def test_rows_that_are_rare_as_a_whole_are_left_alone(sensors):
@@ -69,7 +68,8 @@ def test_the_rest_without_the_bad_cells_is_ordinary(sensors):
     values[:, 3:7] = 90.0
     out = np.zeros(values.shape, bool)
     out[:, 3:7] = True
-    scores = clean_rests(detector, values, out)
-    with_them = clean_rests(detector, values, np.roll(out, 5, axis=1))
+    rows, density = detector.clean.columns.to_rows(values)[0], detector.clean.density
+    scores = clean_rests([(density, np.where(out, np.nan, rows))])
+    with_them = clean_rests([(density, np.where(np.roll(out, 5, axis=1), np.nan, rows))])
     assert (detector.rarity.p_values(scores) > 0.01).mean() > 0.95
     assert (detector.rarity.p_values(with_them) <= 0.01).mean() > 0.95

@@ -5,17 +5,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.mender.densities import log_density, weigh_rows
+from tests.mender.densities import best_sets, log_density, weigh_rows
 from tests.mender.naive_sets import density_of, log_odds, random_density
 
 from treemend.mender import moves, swept
 from treemend.mender.density import make_density
-from treemend.mender.detector import CELL_PRICE, find_sets, search_rows, set_rules
 from treemend.mender.evidence import NOISE, SHIFTED, SINGLE, STUCK, prepare_scan
 from treemend.mender.layout import Layout
 from treemend.mender.learning import learn_detector
 from treemend.mender.sets import MOVE_PRICE
-from treemend.mender.windows import CALM, LEAVE, START, STAY, run_prior
+from treemend.mender.windows import CALM, CELL_PRICE, LEAVE, START, STAY, lay_cells, run_prior, set_rules
 
 
 def callable_kernel(inner):
@@ -123,11 +122,11 @@ def searched(seed, n, d, n_components):
     rng = np.random.default_rng(seed)
     density = random_density(rng, d, n_components)
     scan = prepare_scan(density, Layout(np.arange(d)))
-    rules = set_rules(scan, 3.0, np.zeros(5), 10, 3 * d)
+    rules = set_rules(scan.cells, 3.0, np.zeros(5), 10, 3 * d)
     rows = density.centre[0] + rng.multivariate_normal(np.zeros(d), density.covariance[0], n)
     rows[:, 2:4] += 4 * rng.choice([-1, 1], (n, 2))
     u = rng.uniform(-2, -1, (n, d))
-    answers = search_rows(scan, rules, rows, u, np.zeros((n, d), bool), (NOISE, SINGLE), 1)
+    answers = best_sets(scan, rules, rows, u, np.zeros((n, d), bool), (NOISE, SINGLE))
     return density, rules, rows, u - CELL_PRICE, answers
 
 
@@ -151,7 +150,7 @@ def test_the_oddest_cells_are_as_many_as_are_best_taken_out(seed, far):
     d = 9
     density = random_density(rng, d, 1)
     scan = prepare_scan(density, Layout(np.arange(d)))
-    rules, u = set_rules(scan, 3.0, np.zeros(5), 10, 3 * d), rng.uniform(-2, -1, d)
+    rules, u = set_rules(scan.cells, 3.0, np.zeros(5), 10, 3 * d), rng.uniform(-2, -1, d)
     row = density.centre[0] + far * rng.normal(size=d)
     alone = np.array([density_of(density, row, np.arange(d) == j) for j in range(d)])
     oddest = [j for j in np.argsort(alone - u) if u[j] > alone[j]][: int(0.7 * d)]
@@ -180,8 +179,8 @@ def test_shifted_cells_are_judged_without_the_cells_of_noise(seed):
     rows[:, 2:5] += 2.0
     rows[:, 7] -= 9.0
     u = rng.uniform(-2, -1, (3, 9))
-    rules = set_rules(scan, 3.0, np.zeros(5), 10, 27)
-    answers = search_rows(scan, rules, rows, u, np.zeros((3, 9), bool), (SHIFTED,), 1)
+    rules = set_rules(scan.cells, 3.0, np.zeros(5), 10, 27)
+    answers = best_sets(scan, rules, rows, u, np.zeros((3, 9), bool), (SHIFTED,))
     for i in np.flatnonzero((answers.labels >= 0).any(axis=1)):
         assert (answers.labels[i] == SHIFTED).any()
         labels = answers.labels[i]
@@ -195,8 +194,8 @@ def test_a_moved_row_is_one_of_a_law_that_is_wider_in_all_cells_at_once():
     wider = make_density(density.centre, density.covariance + 1.0, density.log_weight, density.tail)
     rows = density.centre[0] + rng.normal(size=(5, d)) + rng.normal(size=(5, 1)) * 3
     scan, nothing = prepare_scan(density, Layout(np.arange(d))), np.zeros((5, d), bool)
-    rules = set_rules(scan, 3.0, np.zeros(5), 0, 0)
-    answers = search_rows(scan, rules, rows, np.zeros((5, d)), nothing, (SINGLE,), 1)
+    rules = set_rules(scan.cells, 3.0, np.zeros(5), 0, 0)
+    answers = best_sets(scan, rules, rows, np.zeros((5, d)), nothing, (SINGLE,))
     odds = log_density(wider, rows) - log_density(density, rows)
     np.testing.assert_allclose(answers.move, odds - MOVE_PRICE)
 
@@ -224,7 +223,7 @@ def test_the_form_of_the_rest_is_that_of_its_likeliest_component():
     row = rng.normal(size=(1, 6))
     stuck = np.zeros((1, 6), bool)
     stuck[:, 1:3] = True
-    answers = search_rows(scan, set_rules(scan, 0, np.zeros(5), 0, 0), row, np.zeros((1, 6)), stuck, (STUCK,), 1)
+    answers = best_sets(scan, set_rules(scan.cells, 0, np.zeros(5), 0, 0), row, np.zeros((1, 6)), stuck, (STUCK,))
     kept = np.array([0, 3, 4, 5])
     away = row[0, kept] - density.centre[0, kept]
     form = away @ np.linalg.solve(density.covariance[0][np.ix_(kept, kept)], away)
@@ -239,7 +238,7 @@ def waves():
 
 
 def found_in(detector, values, n_jobs=1):
-    return find_sets(detector, values, weigh_rows(detector, values, n_jobs), n_jobs)
+    return weigh_rows(detector, values, n_jobs).find_sets(np.arange(len(values)))
 
 
 def test_two_stretches_and_single_cells_are_found(waves):
@@ -282,9 +281,7 @@ def test_runs_do_not_cross_the_border_of_a_group():
     rng = np.random.default_rng(2)
     clean = np.cumsum(rng.normal(size=(120, 16)), axis=1)
     groups = np.repeat([0, 1], 8)
-    cells = set_rules(
-        prepare_scan(random_density(rng, 16, 1), Layout(np.arange(16), groups=groups)), 3, np.zeros(5), 1, 1
-    )
+    cells = set_rules(lay_cells(Layout(np.arange(16), groups=groups)), 3, np.zeros(5), 1, 1)
     assert not cells.joined[8]
     labels = np.full(16, -1, np.int8)
     labels[6:10] = NOISE

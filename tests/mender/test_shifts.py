@@ -8,8 +8,7 @@ from scipy.stats import multivariate_t, norm
 from treemend import Mender
 from treemend.mender.columns import learn_columns
 from treemend.mender.density import make_density
-from treemend.mender.evidence import SHIFT, prepare_scan
-from treemend.mender.layout import Layout
+from treemend.mender.evidence import SHIFT
 from treemend.mender.shifts import Deviations
 from treemend.synthetic import waves
 
@@ -24,7 +23,7 @@ def case():
     covariance = np.stack([np.cov(rows.T), 0.5 * np.cov(rows.T) + 0.01 * np.eye(5)])
     density = make_density(np.stack([rows.mean(axis=0), rows[3]]), covariance, np.log([0.7, 0.3]), 6.0)
     out = np.array([False, True, True, True, False])
-    return prepare_scan(density, Layout(np.arange(5))), columns, values[7] + 0.4 * out * columns.width, out
+    return density, columns, values[7] + 0.4 * out * columns.width, out
 
 
 def log_density(density, row, cells):
@@ -37,8 +36,7 @@ def log_density(density, row, cells):
 
 
 def test_odds_of_a_shift_equal_numerical_integration(case):
-    scan, columns, values, out = case
-    density = scan.density
+    density, columns, values, out = case
     everything = np.ones(5, bool)
 
     def integrand(amount):
@@ -49,7 +47,7 @@ def test_odds_of_a_shift_equal_numerical_integration(case):
     total = quad(integrand, -1, 1, limit=500)[0]
     mean = quad(lambda amount: amount * integrand(amount), -1, 1, limit=500)[0] / total
     row, slope = (part[0] for part in columns.to_rows(values[None]))
-    found = Deviations(scan, columns, values, row, slope, out).shift()
+    found = Deviations(density, columns, values, row, slope, out).shift()
     assert found.odds == pytest.approx(np.log(total), abs=0.05)
     assert found.amount == pytest.approx(mean, abs=0.1 * found.deviation)
 

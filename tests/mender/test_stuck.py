@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from tests.mender.densities import weigh_rows
 
-from treemend.mender.detector import find_sets
 from treemend.mender.evidence import SHIFTED, STUCK
 from treemend.mender.layout import Layout
 from treemend.mender.learning import learn_detector
@@ -39,8 +38,8 @@ def sensors():
 
 
 def judged(detector, values):
-    evidence = weigh_rows(detector, values, 1)
-    return evidence, find_sets(detector, values, evidence, 1)
+    detection = weigh_rows(detector, values)
+    return detection, detection.find_sets(np.arange(len(values)))
 
 
 @pytest.mark.parametrize("dropped", [False, True])
@@ -48,10 +47,10 @@ def test_stuck_and_dropped_runs_are_found_and_named(sensors, dropped):
     detector, fresh = sensors
     values = fresh.copy()
     values[:, 5:10] = 0.0 if dropped else values[:, [5]]
-    evidence, found = judged(detector, values)
+    detection, found = judged(detector, values)
     truth = np.zeros(values.shape, bool)
     truth[:, 5:10] = True
-    assert (detector.calibration.p_values(evidence.statistic) <= 0.05).mean() > 0.95
+    assert (detector.calibration.p_values(detection.statistics()) <= 0.05).mean() > 0.95
     stuck = found.kinds == STUCK
     assert (stuck & truth).sum() / truth.sum() > 0.9
     assert (stuck & truth).sum() / stuck.sum() > 0.95
@@ -59,9 +58,9 @@ def test_stuck_and_dropped_runs_are_found_and_named(sensors, dropped):
 
 def test_no_region_where_neighbours_differ(sensors):
     detector, fresh = sensors
-    evidence, _ = judged(detector, fresh)
-    assert (evidence.values[:, STUCK] == 0).all()
-    assert not evidence.stuck.any()
+    detection, _ = judged(detector, fresh)
+    assert (detection.evidence[:, STUCK] == 0).all()
+    assert not detection.stuck.any()
 
 
 def test_a_background_that_clean_rows_have_is_not_stuck():
@@ -70,13 +69,13 @@ def test_a_background_that_clean_rows_have_is_not_stuck():
     clean[:, 4:12] = 0.0
     clean[:150, 6] = rng.normal(size=150)
     detector = learn_detector(clean[:200], Layout(np.arange(16)), 0, 1)[0]
-    evidence, _ = judged(detector, clean[200:])
-    assert (detector.calibration.p_values(evidence.statistic) <= 0.05).mean() < 0.12
+    detection, _ = judged(detector, clean[200:])
+    assert (detector.calibration.p_values(detection.statistics()) <= 0.05).mean() < 0.12
     damaged = clean[200:].copy()
     damaged[:, 12:16] = 0.0
-    evidence, found = judged(detector, damaged)
-    assert evidence.stuck[:, 12:].mean() > 0.9
-    assert evidence.stuck[:, 4:6].mean() < 0.1
+    detection, found = judged(detector, damaged)
+    assert detection.stuck[:, 12:].mean() > 0.9
+    assert detection.stuck[:, 4:6].mean() < 0.1
 
 
 def test_two_sensors_that_often_agree_are_not_stuck():
@@ -85,8 +84,8 @@ def test_two_sensors_that_often_agree_are_not_stuck():
     clean[:, 1] = np.where(rng.random(400) < 0.4, clean[:, 0], clean[:, 1])
     detector = learn_detector(clean[:300], Layout(np.arange(6)), 0, 1)[0]
     agreeing = clean[300:][clean[300:, 0] == clean[300:, 1]]
-    evidence, _ = judged(detector, agreeing)
-    assert (detector.calibration.p_values(evidence.statistic) <= 0.05).mean() < 0.2
+    detection, _ = judged(detector, agreeing)
+    assert (detector.calibration.p_values(detection.statistics()) <= 0.05).mean() < 0.2
 
 
 def test_two_equal_neighbours_of_a_short_row_are_no_run():
@@ -122,7 +121,7 @@ def test_patches_of_a_grid():
     detector = learn_detector(clean[:150], Layout(np.arange(36), grid=(6, 6, 1)), 0, 1)[0]
     values = clean[150:].reshape(-1, 6, 6).copy()
     values[:, 1:4, 2:5] = 0.0
-    evidence, _ = judged(detector, values.reshape(-1, 36))
+    detection, _ = judged(detector, values.reshape(-1, 36))
     truth = np.zeros((6, 6), bool)
     truth[1:4, 2:5] = True
-    assert (evidence.stuck == truth.ravel()).all(axis=1).mean() > 0.9
+    assert (detection.stuck == truth.ravel()).all(axis=1).mean() > 0.9

@@ -227,7 +227,7 @@ def test_a_model_of_wide_rows_is_saved_and_checked(fitted, tmp_path):
     bad = corrupt("noise", true, stretch_masks(*true.shape, rng=5), rng=5)
     assert np.array_equal(loaded.mend(bad).p_values, mender.mend(bad).p_values)
     model = mender._model
-    residuals = model.detector.wide.residuals
+    residuals = model.detector.clean.wide.residuals
     whole = residuals.scale
     object.__setattr__(residuals, "scale", whole[1:])
     with pytest.raises(ModelFileError, match="scale"):

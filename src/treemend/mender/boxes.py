@@ -9,8 +9,9 @@ import numpy as np
 from treemend.arrays import Floats, Integers, Labels
 from treemend.mender.compiled import inner_kernel
 from treemend.mender.evidence import KEPT, SINGLE
-from treemend.mender.moves import BORDER_MOVES, LEAST_GAIN, MOST_OUT, Grid, Rules, count_runs
+from treemend.mender.moves import BORDER_MOVES, LEAST_GAIN, MOST_OUT, count_runs
 from treemend.mender.swept import Law, Space, State, prefix_gains, sweep_to
+from treemend.mender.windows import Grid, Rules
 
 
 @inner_kernel

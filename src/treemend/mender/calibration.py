@@ -32,6 +32,8 @@ LEAST_SLOPE = 1.0
 PARETO_SHARE, MOST_ODDER, WIDENED = 0.2, 1, 2.0
 FEWEST_IN_TAIL = 10
 LARGEST_SHAPE = 0.45
+# A run of equal values that is so far out, in slopes beyond the edge of its tail, is stuck whatever else may be odd.
+SURELY_STUCK = 3.0
 # Rows up to this upper share of the reference statistics are examined, less where rows are many: more cost time, fewer
 # make the threshold higher than it need be, since clean rows that no set of cells explains are odd rather often.
 EXAMINED, LEAST_EXAMINED, EXAMINED_ROWS = 0.15, 0.06, 150
@@ -64,9 +66,11 @@ class Tails:
         """Return one number a row, higher is odder: the largest excess over an edge, in units of its slope."""
         return np.asarray(((np.maximum(evidence, NOTHING) - self.edge) / self.slope).max(axis=1))
 
-    def leading(self, evidence: Floats) -> Integers:
-        """Return which kind of evidence decides the statistic."""
-        return np.asarray(((evidence - self.edge) / self.slope).argmax(axis=1))
+    def is_stuck(self, evidence: Floats) -> Booleans:
+        """Tell in which rows a run of equal values is sure, or odder than all else."""
+        excess = evidence - self.edge
+        surely = excess[:, STUCK] > SURELY_STUCK * self.slope[STUCK]
+        return np.asarray(surely | ((excess / self.slope).argmax(axis=1) == STUCK))
 
 
 def learn_tails(evidence: Floats) -> Tails:
@@ -146,8 +150,8 @@ class Calibration:
         """
         return _conformal_threshold(self.statistics, rate, own=own)
 
-    def comparable(self, statistic: Floats, log_odds: Floats, missing: float) -> Floats:
-        """Return the statistics of complete rows that are as odd as these, which lack a share of their cells.
+    def comparable(self, statistic: Floats, log_odds: Floats, missing: Floats | float) -> Floats:
+        """Return the statistics of complete rows that are as odd as these, which lack shares of their cells.
 
         How odd they are tell reference rows of which about as many cells were left out, between two shares both. Those
         lack other cells, and which are left matters: where a few determine each other, a nat may be odd. Log odds reach
@@ -155,13 +159,15 @@ class Calibration:
         """
         levels, n = (self.statistics, *self.incomplete), len(self.statistics)
         place = np.interp(missing, (0.0, *MISSING_SHARES), np.arange(len(levels)))
-        low, high = math.floor(place), math.ceil(place)
-        p_values = (1 + low - place) * _conformal(levels[low], statistic)
-        p_values += (place - low) * _conformal(levels[high], statistic)
+        low, high = np.floor(place).astype(np.int64), np.ceil(place).astype(np.int64)
+        of_levels, row = np.array([_conformal(level, statistic) for level in levels]), np.arange(len(statistic))
+        p_values = (1 + low - place) * of_levels[low, row]
+        p_values += (place - low) * of_levels[high, row]
         p_values = np.maximum(p_values, np.exp(-np.maximum(log_odds, 0.0)))
         odder = np.ceil((n + 1) * p_values - 1e-9).astype(np.int64) - 1
         beyond = np.maximum(statistic, np.nextafter(self.statistics[-1], np.inf))
-        return np.asarray(np.minimum(np.append(self.statistics, np.inf)[n - odder], beyond))
+        as_odd = np.minimum(np.append(self.statistics, np.inf)[n - odder], beyond)
+        return np.where(np.equal(missing, 0), statistic, as_odd)
 
     def is_sparse(self, log_density: Floats) -> Booleans:
         """Tell which complete rows lie where hardly any reference row does."""
@@ -209,15 +215,18 @@ def rest_scores(form: Floats, kept: Integers, tail: float) -> Floats:
     return np.asarray(fisher.logsf(form / kept, kept, tail))
 
 
-def is_unusual(rarity: Rarity, answers: Answers, tail: float, kept: Integers | None = None) -> Booleans:
-    """Tell which declared rows are left alone, by the sets found in them and the tail of the density.
+def is_unusual(
+    rarity: Rarity, answers: Answers, tail: float, n_cells: Integers | int, kept: Integers | None = None
+) -> Booleans:
+    """Tell which declared rows are left alone, by the sets found in their cells and the tail of the density.
 
-    ``kept`` (n,) is how many cells the rests have, if these are not the columns that the sets are of.
+    ``kept`` (n,) is how many cells the rests have, if these are not the cells that the sets are of.
     """
     out = answers.labels >= 0
-    level = np.where(out.mean(axis=1) > MOST_COVERED, TYPICAL, max(ORDINARY, 1 / (len(rarity.rest_scores) + 1)))
-    odd = rarity.p_values(rest_scores(answers.rest, (~out).sum(axis=1) if kept is None else kept, tail)) < level
+    covered = out.sum(axis=1)
+    level = np.where(covered / n_cells > MOST_COVERED, TYPICAL, max(ORDINARY, 1 / (len(rarity.rest_scores) + 1)))
+    odd = rarity.p_values(rest_scores(answers.rest, n_cells - covered if kept is None else kept, tail)) < level
     stuck = (answers.labels == STUCK).any(axis=1)
     moved = (answers.move > answers.odds) & (answers.move > LEAST_MOVE) & ~stuck
     unlikely = (answers.odds < LEAST_ODDS) & ~stuck
-    return np.asarray(odd | moved | unlikely | ~out.any(axis=1))
+    return np.asarray(odd | moved | unlikely | (covered == 0))

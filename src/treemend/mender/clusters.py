@@ -1,7 +1,5 @@
 """Clusters of rows, by k-means: what the components of a density begin as."""
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from treemend.arrays import Floats, Integers
@@ -10,12 +8,8 @@ from treemend.arrays import Floats, Integers
 CANDIDATES, CLUSTER_ROUNDS = 4, 30
 
 
-def clusters(parts: Sequence[Floats], n_clusters: int, seed: int) -> list[Integers]:
-    """Return a cluster number for each row of each part; fewer distinct rows than clusters give fewer clusters."""
-    return [_k_means(rows, n_clusters, seed) for rows in parts]
-
-
-def _k_means(rows: Floats, n_clusters: int, seed: int) -> Integers:
+def clusters(rows: Floats, n_clusters: int, seed: int) -> Integers:
+    """Return a cluster number for each row; fewer distinct rows than clusters give fewer clusters."""
     labels = np.zeros(len(rows), np.int64)
     if n_clusters == 1:
         return labels

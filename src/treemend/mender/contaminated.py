@@ -15,7 +15,6 @@ declared.
 import numpy as np
 
 from treemend.arrays import Booleans, Floats
-from treemend.mender.detector import find_sets
 from treemend.mender.evidence import STUCK
 from treemend.mender.layout import Layout
 from treemend.mender.learning import CrossFit, cross_fit_rows
@@ -51,7 +50,7 @@ def fit_contaminated(
     for number, trust in enumerate((_all_but_the_oddest, lambda evidence: ~reject_rows(evidence, FDR, LIGHT))):
         with step(f"looking for corrupted rows of the reference, round {number + 1} of 2"):
             _, cross_fit = cross_fit_rows(values, layout, seed, n_jobs, learnable=learnable, trust=trust)
-            learnable = _without_corrupted_cells(values, cross_fit, n_jobs)
+            learnable = _without_corrupted_cells(values, cross_fit)
     return fit_model(values, layout, learnable=learnable, trust=_trusted_rows, seed=seed, n_jobs=n_jobs)
 
 
@@ -117,14 +116,11 @@ def _middle(statistic: Floats, shape: float) -> tuple[float, float]:
     return float(low), max(float(high - low) / reach, LEAST_SLOPE)
 
 
-def _without_corrupted_cells(values: Floats, cross_fit: CrossFit, n_jobs: int | None) -> Floats:
+def _without_corrupted_cells(values: Floats, cross_fit: CrossFit) -> Floats:
     """Return the values with the corrupted cells of rejected rows missing, and rows that cannot be explained empty."""
     learnable = values.copy()
-    for number, detector in enumerate(cross_fit.detectors):
-        rows = np.flatnonzero(~cross_fit.trusted & (cross_fit.fold == number))
-        if not len(rows):
-            continue
-        found = find_sets(detector, values[rows], cross_fit.evidence.of(rows), n_jobs)
-        wrong = (found.kinds >= 0) | found.unusual[:, None]
-        learnable[rows] = np.where(wrong, np.nan, values[rows])
+    rows = np.flatnonzero(~cross_fit.trusted)
+    found = cross_fit.detection.find_sets(rows)
+    wrong = (found.kinds >= 0) | found.unusual[:, None]
+    learnable[rows] = np.where(wrong, np.nan, values[rows])
     return learnable

@@ -23,6 +23,7 @@ from treemend.arrays import Booleans, Floats, Integers
 from treemend.mender.clusters import clusters
 from treemend.mender.conditional import add_incomplete, expect_incomplete
 from treemend.mender.swept import Law, Mixture
+from treemend.progress import step
 
 # Degrees of freedom of rows whose scale varies; lighter tails are tried for rows that are nearer to normal, where a
 # heavier one calls many bad cells a row of larger scale.
@@ -205,11 +206,13 @@ def make_density(centre: Floats, covariance: Floats, log_weight: Floats, tail: f
 
 
 def learn_densities(parts: Sequence[Floats], shape: Shape, seed: int) -> list[tuple[Density, Integers]]:
-    """Learn densities of a shape from rows with NaN where values are missing; also the component of each row."""
-    learnt, filled = [], roughly_filled(parts)
-    for rows, rough, labels in zip(parts, filled, clusters(filled, shape.n_components, seed), strict=True):
-        moments, assignment = _learn(rows, rough, labels, shape)
-        learnt.append((moments.density(shape), assignment.share.argmax(axis=1)))
+    """Learn densities of a shape from all rows and from those outside of each fold; also the component of each row."""
+    learnt = []
+    for number, rows in enumerate(parts):
+        with step(f"fold {number} of {len(parts) - 1}" if number else "all rows"):
+            filled = roughly_filled(rows)
+            moments, assignment = _learn(rows, filled, clusters(filled, shape.n_components, seed), shape)
+            learnt.append((moments.density(shape), assignment.share.argmax(axis=1)))
     return learnt
 
 
@@ -218,11 +221,6 @@ def learn_moments(
 ) -> list[Moments]:
     """Learn moments of components that begin as clusters of the rows of each part, of which gaps are roughly filled."""
     return [_learn(*part, shape)[0] for part in zip(parts, filled, labels, strict=True)]
-
-
-def roughly_filled(parts: Sequence[Floats]) -> list[Floats]:
-    """Fill gaps by one component whose moments are learnt from the observed cells, for the first clustering."""
-    return [_roughly_filled(rows) for rows in parts]
 
 
 def _learn(rows: Floats, filled: Floats, labels: Integers, shape: Shape) -> tuple[Moments, Assignment]:
@@ -254,7 +252,8 @@ def _likely_components(level: Floats) -> Booleans:
     return np.asarray(level > level.max(axis=1, keepdims=True) - FAR_BEHIND)
 
 
-def _roughly_filled(rows: Floats) -> Floats:
+def roughly_filled(rows: Floats) -> Floats:
+    """Fill gaps by one component whose moments are learnt from the observed cells, for the first clustering."""
     seen = ~np.isnan(rows)
     if seen.all():
         return rows

@@ -8,6 +8,7 @@ Rows are processed in blocks of one size, a row a lane, so that a row's evidence
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple, cast
@@ -20,8 +21,8 @@ from treemend.mender.compiled import kernel
 from treemend.mender.density import Density
 from treemend.mender.layout import Layout
 from treemend.mender.swept import Law, Mixture, eliminate, substitute
-from treemend.mender.windows import Cells, Windows, lay_cells, lay_windows
-from treemend.threads import for_chunks
+from treemend.mender.windows import NARROW, Cells, Windows, lay_cells, lay_windows
+from treemend.threads import for_parts
 
 # Integers of NumPy: kernels are compiled for each literal of Python that others pass.
 KEPT, NOISE, FOREIGN, SHIFTED, STUCK, SINGLE = cast(list[int], np.arange(-1, 5))
@@ -30,8 +31,6 @@ KINDS = ("noise", "foreign", "shifted", "stuck")
 SHIFT = 0.3
 # Rows that are weighed at once; fewer of those with missing values, of which few have the same ones.
 LANES, LANES_OF_INCOMPLETE = 64, 8
-# Rows of more cells are followed under fewer components, since one costs d^3.
-NARROW = 128
 # Rows with missing values are judged by this many components, half of them in rows that are not narrow: factors are
 # worked out for each pattern of gaps. `python -m benchmarks.end_to_end` measures the time.
 MOST_LIKELY, MOST_AGAINST = 4, 4.0
@@ -76,21 +75,34 @@ class WindowEvidence(NamedTuple):
         return WindowEvidence(*(cast(Any, array[rows]) for array in self))
 
 
-def prepare_scan(
-    density: Density, layout: Layout, observed: Booleans | None = None, components: Booleans | None = None
-) -> Scan:
-    """Work out what does not depend on the row, for complete rows or those in which only some cells are observed.
+def no_evidence(n: int, d: int, n_components: int) -> WindowEvidence:
+    """Return the evidence of n rows that were not weighed."""
+    kinds, components = (n, 3), (n, n_components)
+    odds, noise_odds, noise = np.full(kinds, -np.inf), np.full(components, -np.inf), np.zeros(components, np.int64)
+    return WindowEvidence(odds, np.full(kinds, -1), noise_odds, noise, np.zeros((n, d)), np.zeros(n))
 
-    Only some ``components`` of the density count; all by default. There are no factors for incomplete rows.
+
+def prepare_scans(patterns: Sequence[tuple[Density, Layout, Booleans, Booleans]]) -> list[Scan]:
+    """Work out what does not depend on the row where some cells are observed and some components count.
+
+    There are no factors: each pattern of gaps has few rows.
     """
-    if components is None:
-        components = np.ones(len(density.centre), bool)
-    cells = lay_cells(layout, observed)
+    cells = [lay_cells(layout, observed) for _, layout, observed, _ in patterns]
+    windows = [lay_windows(own) for own in cells]
+    members = [own.members(int(observed.sum())) for own, (_, _, observed, _) in zip(windows, patterns, strict=True)]
+    densities = [density.restrict(observed, components) for density, _, observed, components in patterns]
+    nothing, scans = np.empty((0, 0, 0)), []
+    for i, (*_, components) in enumerate(patterns):
+        lying = densities[i], components, cells[i], windows[i], members[i]
+        scans.append(Scan(*lying, [], [], [], nothing, nothing, LANES_OF_INCOMPLETE))
+    return scans
+
+
+def prepare_scan(density: Density, layout: Layout) -> Scan:
+    """Work out what does not depend on the row, for complete rows."""
+    cells, components = lay_cells(layout), np.ones(len(density.centre), bool)
     windows = lay_windows(cells)
     members = windows.members(len(cells.joined))
-    if observed is not None:
-        density, nothing = density.restrict(observed, components), np.empty((0, 0, 0))
-        return Scan(density, components, cells, windows, members, [], [], [], nothing, nothing, LANES_OF_INCOMPLETE)
     n_components, d = density.centre.shape
     constants = density.law.constants
     chains = [_as_slice(windows.order[start:stop]) for start, stop in pairwise(windows.chain_start)]
@@ -138,31 +150,23 @@ def likely_components(density: Density, rows: Floats) -> Booleans:
     return np.asarray(rank < (MOST_LIKELY if rows.shape[1] <= NARROW else MOST_LIKELY // 2))
 
 
-def window_evidence(scan: Scan, rows: Floats, log_slope: Floats, n_jobs: int | None) -> WindowEvidence:
-    """Weigh every window of rows, of which only the scan's cells are given, from `Columns.to_rows`."""
-    n, d = rows.shape
-    n_components, n_windows = len(scan.density.centre), len(scan.windows.size)
-    lanes = scan.lanes
-    shape = n, n_components
-    found = WindowEvidence(
-        np.full((n, 3), -np.inf),
-        np.full((n, 3), -1),
-        np.full(shape, -np.inf),
-        np.zeros(shape, np.int64),
-        np.zeros((n, d)),
-        np.zeros(n),
-    )
+def window_evidence(parts: Sequence[tuple[Scan, Floats, Floats]], n_jobs: int | None) -> list[WindowEvidence]:
+    """Weigh every window of rows; each part has a scan, coordinates of its cells, and log densities of noise."""
+    every = [no_evidence(len(rows), rows.shape[1], len(scan.density.centre)) for scan, rows, _ in parts]
+    n_blocks = [-(-len(rows) // scan.lanes) for scan, rows, _ in parts]
+    sizes = [scan.lanes * len(scan.density.centre) * scan.members.size for scan, _, _ in parts]
 
-    def task(part: slice) -> None:
-        for begin in range(part.start * lanes, min(part.stop * lanes, n), lanes):
-            own = slice(begin, min(begin + lanes, n))
-            block = np.zeros((2, d, lanes))
+    def task(number: int, blocks: slice) -> None:
+        scan, rows, log_slope = parts[number]
+        for begin in range(blocks.start * scan.lanes, min(blocks.stop * scan.lanes, len(rows)), scan.lanes):
+            own = slice(begin, min(begin + scan.lanes, len(rows)))
+            block = np.zeros((2, rows.shape[1], scan.lanes))
             block[:, :, : own.stop - begin] = rows[own].T, log_slope[own].T
             forms = _quadratic_forms(scan, block[0]) if scan.chains else _row_forms(scan, rows[own])
-            _best_windows(scan, block[1], *forms, found.part(own))
+            _best_windows(scan, block[1], *forms, every[number].part(own))
 
-    for_chunks(task, -(-n // lanes), lanes * 3 * n_components * n_windows * d, n_jobs)
-    return found
+    for_parts(task, n_blocks, 3 * max(sizes, default=1), n_jobs)
+    return every
 
 
 def _row_forms(scan: Scan, rows: Floats) -> tuple[Floats, Floats, Floats, Floats]:

@@ -6,29 +6,22 @@ to `MOST_JUDGED` rows that it has not seen are judged.
 What scales evidence (prices, tails) is learnt, for the rows of a fold, on the other folds.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from treemend.arrays import Booleans, Floats, Integers
-from treemend.mender.calibration import (
-    MISSING_SHARES,
-    Calibration,
-    Rarity,
-    Tails,
-    learn_tails,
-    rest_scores,
-)
+from treemend.mender.calibration import MISSING_SHARES, Calibration, Rarity, learn_tails, rest_scores
 from treemend.mender.columns import column_widths, learn_columns
-from treemend.mender.density import Shape, expect_alike, learn_densities
-from treemend.mender.detector import Detector, Evidence, Prices, find_sets, weigh_singles, weigh_windows
+from treemend.mender.density import Density, expect_alike, learn_densities
+from treemend.mender.detection import Detection
 from treemend.mender.evidence import FOREIGN, NOISE, SHIFTED, SINGLE
 from treemend.mender.layout import Layout
+from treemend.mender.model import CleanRows, Detector, Prices
 from treemend.mender.shape import FEW_ROWS, ROWS_PER_COLUMN, choose_shape
 from treemend.mender.stuck import learn_repeated_values
 from treemend.mender.wide import MOST_COLUMNS, lay_blocks, learn_wide
-from treemend.progress import step
 
 # Twice as many with few rows, or fewer than `ROWS_PER_COLUMN` a column: there a density of four fifths of the rows is
 # much worse than that of all, and clean rows look odder than they will.
@@ -49,12 +42,10 @@ SINGLE_QUANTILE, RUN_QUANTILE = 0.8, 0.95
 
 @dataclass(frozen=True)
 class CrossFit:
-    """How the n reference rows were judged by models that have not seen them."""
+    """How the n reference rows were judged by detectors that have not seen them."""
 
-    fold: Integers  # n: number of the detector that has not seen a row; -1 for rows that were not judged
-    trusted: Booleans  # n: which rows set the threshold
-    detectors: tuple[Detector, ...]  # one a fold
-    evidence: Evidence  # of all rows, each by the detector of its fold; none for rows that were not judged
+    detection: Detection
+    trusted: Booleans  # n: which rows set the threshold, of those that were judged
 
 
 def learn_detector(
@@ -68,11 +59,11 @@ def learn_detector(
 ) -> tuple[Detector, CrossFit]:
     """Learn a detector from clean values (n, d); return it for other rows, and the cross-fit for these.
 
-    ``learnable`` and ``trust`` are those of `cross_fit_rows`; all detectors have the same calibration.
+    ``learnable`` and ``trust`` are those of `cross_fit_rows`.
     """
     learnable = values if learnable is None else learnable
-    final, cross_fit = cross_fit_rows(values, layout, seed, n_jobs, learnable=learnable, trust=trust)
-    return _calibrated(values, final, cross_fit, seed, n_jobs) if cross_fit.detectors else (final, cross_fit)
+    clean, cross_fit = cross_fit_rows(values, layout, seed, n_jobs, learnable=learnable, trust=trust)
+    return _calibrated(clean, cross_fit, seed), cross_fit
 
 
 def cross_fit_rows(
@@ -83,157 +74,140 @@ def cross_fit_rows(
     *,
     learnable: Floats,
     trust: Callable[[Floats], Booleans] | None = None,
-) -> tuple[Detector, CrossFit]:
-    """Judge values (n, d) by detectors that have not seen them; also return one for other rows. None has thresholds.
+) -> tuple[CleanRows, CrossFit]:
+    """Judge values (n, d) by detectors that have not seen them and have no thresholds; also return what all rows say.
 
     Densities are learnt from what is ``learnable`` (n, d): NaN where a cell is not trusted. Told the log odds (m, 4) of
     windows and stuck values of the rows that are judged, ``trust`` tells which of them set prices, scales and
-    thresholds; all by default. There are no detectors if there is no such row.
+    thresholds; all by default.
     """
-    n, blocks, cell_layout, cells = len(values), None, layout, learnable
-    shuffled = np.random.default_rng(seed).permutation(n)
-    crossed = n <= MOST_CROSS_FITTED
+    (all_rows, *folds), fold = _learn_clean_rows(learnable, layout, seed)
+    detection = Detection([Detector(clean) for clean in folds], values, fold, n_jobs)
+    detection.weigh_windows()
+    trusted, judged = np.ones(len(values), bool), fold >= 0
+    if trust is not None:
+        trusted[judged] = trust(detection.evidence[judged, :SINGLE])
+    first, detectors = detection.windows.cells.max(axis=1), detection.detectors
+    others = [judged & trusted & (fold != number) for number in range(len(folds))]
+    others = [own if own.any() else judged & trusted for own in others]
+    prices = [learn_prices(first[own], detection.evidence[own]) for own in others]
+    detection.detectors = [replace(one, prices=own) for one, own in zip(detectors, prices, strict=True)]
+    detection.weigh_singles()
+    tails = [learn_tails(detection.evidence[own]) for own in others]
+    rng, rests = np.random.default_rng(seed), []
+    for number, clean in enumerate(folds):
+        own = np.flatnonzero(trusted & (fold == number))[:MOST_RESTS]
+        stretches = _random_stretches(len(own), clean.layout.n_features, rng)
+        rests.append((clean.density, np.where(stretches, np.nan, detection.rows[own])))
+    rarity, priced = Rarity(np.sort(clean_rests(rests))), zip(detection.detectors, tails, strict=True)
+    detection.detectors = [replace(one, tails=own, rarity=rarity) for one, own in priced]
+    return all_rows, CrossFit(detection, trusted)
+
+
+def _learn_clean_rows(values: Floats, layout: Layout, seed: int) -> tuple[list[CleanRows], Integers]:
+    """Return what rows (n, d) look like and what those outside of each fold do, and the fold (n,) of each row.
+
+    Folds of many rows are of rows that nothing was learnt from, and -1 those of rows that are not judged.
+    """
+    n, blocks, wide_layout, cells = len(values), None, layout, values
     if values.shape[1] > MOST_COLUMNS:
-        blocks, cell_layout = lay_blocks(learnable, layout)
-        cells = blocks.reduce(learnable)
-    n_learnt = n if crossed else min(MOST_LEARNT, n - FEWEST_JUDGED)
-    learning = np.arange(n) if crossed else np.sort(shuffled[:n_learnt])
-    learning = learning[~np.isnan(cells[learning]).all(axis=1)]
-    widths, learnt = column_widths(cells), cells[learning]
-    shape = choose_shape(learn_columns(learnt, cell_layout.order, widths).to_rows(learnt)[0], seed)
-    final = _uncalibrated(learnt, cell_layout, widths, shape, seed)
-    fold, folds, parts = np.full(n, -1), [], []
-    if crossed and n > 1:
-        few = n <= FEW_ROWS or n < ROWS_PER_COLUMN * cells.shape[1]
-        n_folds = min(n, 2 * FOLDS if few else FOLDS)
-        fold = shuffled % n_folds
-        parts = [learning[fold[learning] != f] for f in range(n_folds)]
-        folds = [_uncalibrated(cells[part], cell_layout, widths, shape, seed) for part in parts]
-    elif not crossed:
+        blocks, layout = lay_blocks(values, wide_layout)
+        cells = blocks.reduce(values)
+    shuffled, fold = np.random.default_rng(seed).permutation(n), np.full(n, -1)
+    learning = np.arange(n)
+    if n > MOST_CROSS_FITTED:
+        n_learnt = min(MOST_LEARNT, n - FEWEST_JUDGED)
         fresh = shuffled[n_learnt:][:MOST_JUDGED]
-        fold[fresh] = np.arange(len(fresh)) % FOLDS
-        folds = [final] * FOLDS
+        learning, fold[fresh] = np.sort(shuffled[:n_learnt]), np.arange(len(fresh)) % FOLDS
+    else:
+        few = n <= FEW_ROWS or n < ROWS_PER_COLUMN * cells.shape[1]
+        fold = shuffled % min(n, 2 * FOLDS if few else FOLDS)
+    learning = learning[~np.isnan(cells[learning]).all(axis=1)]
+    parts = [learning, *(learning[fold[learning] != f] for f in range(fold.max() + 1) if n <= MOST_CROSS_FITTED)]
+    widths, learnt = column_widths(cells), [cells[part] for part in parts]
+    columns = [learn_columns(part, layout.order, widths) for part in learnt]
+    rows = [own.to_rows(part)[0] for own, part in zip(columns, learnt, strict=True)]
+    densities = learn_densities(rows, choose_shape(rows[0], seed), seed)
+    clean = []
+    for own, part, (density, component) in zip(columns, learnt, densities, strict=True):
+        last = len(density.log_weight) - 1
+        repeated = learn_repeated_values(part[:, layout.order], np.minimum(component, last), last + 1)
+        clean.append(CleanRows(layout, own, density, repeated))
+    clean += clean * FOLDS if len(parts) == 1 else []
     if blocks:
-        wide = learn_wide(learnable, layout, blocks, [learning, *parts], fold, seed)
-        final, *folds = (model.revised(wide=own) for model, own in zip([final, *folds], wide, strict=True))
-    evidence = Evidence.none(*cells.shape)
-    for f, model in enumerate(folds):
-        own = np.flatnonzero(fold == f)
-        with step(f"fold {f + 1} of {len(folds)}"):
-            evidence.put(own, weigh_windows(model, values[own], n_jobs))
-    trusted, judged = np.ones(n, bool), fold >= 0
-    if trust is not None and judged.any():
-        trusted[judged] = trust(evidence.values[judged, :SINGLE])
-    return final, _scaled(values, CrossFit(fold, trusted, tuple(folds), evidence), seed, n_jobs)
+        wide = learn_wide(values, wide_layout, blocks, parts, fold, seed)
+        clean = [replace(one, wide=own) for one, own in zip(clean, wide, strict=True)]
+    return clean, fold
 
 
-def _uncalibrated(values: Floats, layout: Layout, widths: Floats, shape: Shape, seed: int) -> Detector:
-    """Return a detector whose prices, tails and thresholds are not known yet."""
-    columns = learn_columns(values, layout.order, widths)
-    ((density, component),) = learn_densities([columns.to_rows(values)[0]], shape, seed)
-    n_components = len(density.log_weight)
-    return Detector(
-        layout,
-        columns,
-        density,
-        learn_repeated_values(values[:, layout.order], np.minimum(component, n_components - 1), n_components),
-        Prices(0.0, 0.0, np.zeros(5)),
-        Tails(np.zeros(5), np.ones(5)),
-        Calibration(*(np.empty(0),) * 3, np.empty((len(MISSING_SHARES), 0))),
-        Rarity(np.empty(0)),
-    )
-
-
-def learn_prices(evidence: Evidence) -> Prices:
-    """Learn from clean rows what sets cost."""
-    first = evidence.cells.max(axis=1)
+def learn_prices(first: Floats, evidence: Floats) -> Prices:
+    """Learn what sets cost from the largest log odds of a cell (n,) and the evidence (n, 5) of clean rows."""
 
     def price(clean: Floats, share: float) -> float:
         return max(LEAST_PRICE, float(np.quantile(clean, share)))
 
-    run = price(np.maximum(first, evidence.values[:, NOISE]), RUN_QUANTILE)
+    run = price(np.maximum(first, evidence[:, NOISE]), RUN_QUANTILE)
     extra = np.zeros(5)
     for kind in (FOREIGN, SHIFTED):
-        extra[kind] = max(0.0, price(evidence.values[:, kind], RUN_QUANTILE) - run)
+        extra[kind] = max(0.0, price(evidence[:, kind], RUN_QUANTILE) - run)
     return Prices(price(first, SINGLE_QUANTILE), run, extra)
 
 
-def _scaled(values: Floats, cross_fit: CrossFit, seed: int, n_jobs: int | None) -> CrossFit:
-    """Learn the prices, tails and rests of each fold from the others, and complete the evidence."""
-    fold, folds, trusted, evidence = cross_fit.fold, cross_fit.detectors, cross_fit.trusted, cross_fit.evidence
-    counting = np.where(trusted, fold, -1)
-    if (counting < 0).all():
-        return replace(cross_fit, detectors=())
-    priced = [model.revised(prices=learn_prices(_others(evidence, counting, f))) for f, model in enumerate(folds)]
-    for f, model in enumerate(priced):
-        own = np.flatnonzero(fold == f)
-        found = evidence.of(own)
-        weigh_singles(model, values[own], found, n_jobs)
-        evidence.put(own, found)
-    scaled = [model.revised(tails=learn_tails(_others(evidence, counting, f).values)) for f, model in enumerate(priced)]
-    rests, rng = [], np.random.default_rng(seed)
-    for f, model in enumerate(scaled):
-        own = np.flatnonzero(fold == f)
-        evidence.statistic[own] = model.tails.statistic(evidence.values[own])
-        own = own[trusted[own]][:MOST_RESTS]
-        stretches = _random_stretches(len(own), model.layout.n_features, rng)
-        rests.append(clean_rests(model, model.cells_of(values[own]), stretches))
-    rarity = Rarity(np.sort(np.concatenate(rests)))
-    return replace(cross_fit, detectors=tuple(model.revised(rarity=rarity) for model in scaled))
-
-
-def _calibrated(
-    values: Floats, final: Detector, cross_fit: CrossFit, seed: int, n_jobs: int | None
-) -> tuple[Detector, CrossFit]:
-    fold, folds, evidence = np.where(cross_fit.trusted, cross_fit.fold, -1), cross_fit.detectors, cross_fit.evidence
-    judged, missing = fold >= 0, np.isnan(values).sum(axis=1)
-    raw = np.sort(evidence.statistic[judged])
-    counted, examined = evidence.statistic.copy(), Calibration(raw, raw, raw, raw[None])
-    incomplete, rng = [], np.random.default_rng(seed)
-    for f, model in enumerate(folds):
-        own = np.flatnonzero(fold == f)
-        odd = own[counted[own] >= examined.examined_above]
-        counted[odd[find_sets(model, values[odd], evidence.of(odd), n_jobs).unusual]] = examined.least
-        own = own[np.argsort(missing[own], kind="stable")][: -(-MOST_INCOMPLETE // len(folds))]
-        incomplete.append(_incomplete_statistics(model, values[own], rng, n_jobs))
-    calibration = Calibration(
-        np.sort(counted[judged]),
-        raw,
-        np.sort(evidence.log_density[judged & (missing == 0)]),
-        np.sort(np.hstack(incomplete), axis=1),
+def _calibrated(clean: CleanRows, cross_fit: CrossFit, seed: int) -> Detector:
+    """Return the detector for other rows, with the thresholds that the reference rows' own statistics set."""
+    detection, evidence = cross_fit.detection, cross_fit.detection.evidence
+    judged, missing = cross_fit.trusted & (detection.fold >= 0), np.isnan(detection.given).sum(axis=1)
+    counted = detection.statistics()
+    raw = np.sort(counted[judged])
+    examined = Calibration(raw, raw, raw, raw[None])
+    odd = np.flatnonzero(judged & (counted >= examined.examined_above))
+    counted[odd[detection.find_sets(odd).unusual]] = examined.least
+    return Detector(
+        clean,
+        learn_prices(detection.windows.cells.max(axis=1)[judged], evidence[judged]),
+        learn_tails(evidence[judged]),
+        detection.detectors[0].rarity,
+        Calibration(
+            np.sort(counted[judged]),
+            raw,
+            np.sort(detection.windows.log_density[judged & (missing == 0)]),
+            np.sort(_incomplete_statistics(cross_fit, missing, np.random.default_rng(seed)), axis=1),
+        ),
     )
-    final = final.revised(
-        prices=learn_prices(evidence.of(judged)),
-        tails=learn_tails(evidence.values[judged]),
-        calibration=calibration,
-        rarity=folds[0].rarity,
-    )
-    return final, replace(cross_fit, detectors=tuple(model.revised(calibration=calibration) for model in folds))
 
 
-def _others(evidence: Evidence, fold: Integers, out: int) -> Evidence:
-    others = (fold >= 0) & (fold != out)
-    return evidence.of(others if others.any() else fold >= 0)
+def _incomplete_statistics(cross_fit: CrossFit, missing: Integers, rng: np.random.Generator) -> Floats:
+    """Return the statistics (len(MISSING_SHARES), m) of rows that lack such a share of their cells.
+
+    They are those of each fold with the fewest ``missing`` (n,) columns, and lack the same ones.
+    """
+    detection = cross_fit.detection
+    detectors, given, numbers, shares = detection.detectors, [], [], []
+    n_cells, most = detection.layout.n_features, -(-MOST_INCOMPLETE // len(detectors))
+    for number, one in enumerate(detectors):
+        own = np.flatnonzero(cross_fit.trusted & (detection.fold == number))
+        own = own[np.argsort(missing[own], kind="stable")][:most]
+        for share in MISSING_SHARES:
+            lost = rng.permutation(n_cells)[None] < max(1, round(share * n_cells))
+            rest = one.clean.wide.blocks.expand(lost) if one.clean.wide else lost
+            given.append(np.where(rest, np.nan, detection.given[own]))
+            numbers.append(np.full(len(own), number))
+            shares.append(np.full(len(own), share))
+    others = Detection(detectors, np.concatenate(given), np.concatenate(numbers), detection.n_jobs)
+    others.weigh_windows()
+    others.weigh_singles()
+    found, of_share = others.statistics(), np.concatenate(shares)
+    return np.array([found[of_share == share] for share in MISSING_SHARES])
 
 
-def _incomplete_statistics(model: Detector, values: Floats, rng: np.random.Generator, n_jobs: int | None) -> Floats:
-    """Return the statistics (len(MISSING_SHARES), n) of rows that lack such a share of their cells, all the same."""
-    statistics, n_cells = np.empty((len(MISSING_SHARES), len(values))), model.layout.n_features
-    for found, share in zip(statistics, MISSING_SHARES, strict=True):
-        lost = rng.permutation(n_cells)[None] < max(1, round(share * n_cells))
-        rest = np.where(model.wide.blocks.expand(lost) if model.wide else lost, np.nan, values)
-        evidence = weigh_windows(model, rest, n_jobs)
-        weigh_singles(model, rest, evidence, n_jobs)
-        found[:] = model.tails.statistic(evidence.values)
-    return statistics
-
-
-def clean_rests(detector: Detector, values: Floats, out: Booleans) -> Floats:
-    """Return the rest scores (n,) of rows when the cells ``out`` (n, d), in layout order, are left out."""
-    rows = np.where(out, np.nan, detector.columns.to_rows(values)[0])
-    level, form = expect_alike(detector.density, rows)
-    likeliest = np.take_along_axis(form, level.argmax(axis=1)[:, None], axis=1)[:, 0]
-    return rest_scores(likeliest, (~np.isnan(rows)).sum(axis=1), detector.density.tail)
+def clean_rests(parts: Sequence[tuple[Density, Floats]]) -> Floats:
+    """Return the rest scores of rows, in coordinates, some of whose cells were left out and are NaN."""
+    forms = []
+    for density, rows in parts:
+        level, form = expect_alike(density, rows)
+        forms.append(np.take_along_axis(form, level.argmax(axis=1)[:, None], axis=1)[:, 0])
+    kept = np.concatenate([(~np.isnan(rows)).sum(axis=1) for _, rows in parts])
+    return rest_scores(np.concatenate(forms), kept, parts[0][0].tail)
 
 
 def _random_stretches(n: int, d: int, rng: np.random.Generator) -> Booleans:

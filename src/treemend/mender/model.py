@@ -1,17 +1,62 @@
-"""The fitted model of the recommended method: the detector, and what fills, spreads and drift are measured by."""
+"""The fitted model of the recommended method: what judges rows, and what fills, spreads and drift are measured by."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
+from functools import cached_property
 
 import numpy as np
 
+from treemend.arrays import Floats
 from treemend.exceptions import ModelFileError
-from treemend.mender.calibration import MISSING_SHARES
+from treemend.mender.calibration import MISSING_SHARES, Calibration, Rarity, Tails
 from treemend.mender.columns import Columns
-from treemend.mender.detector import Detector
+from treemend.mender.density import Density
 from treemend.mender.drift import N_QUANTILES, DriftReference
+from treemend.mender.evidence import Scan, prepare_scan
 from treemend.mender.layout import Layout
 from treemend.mender.spread import GRID, Spread
+from treemend.mender.stuck import RepeatedValues
+from treemend.mender.wide import WideRows
 from treemend.model_file import check_shapes
+
+
+@dataclass(frozen=True, eq=False)
+class CleanRows:
+    """What clean rows look like; a cell is a column, or a block of columns of wide rows."""
+
+    layout: Layout  # of the cells
+    columns: Columns  # of the cells
+    density: Density
+    repeated: RepeatedValues
+    wide: WideRows | None = None  # of rows whose cells are blocks of columns
+
+    @cached_property
+    def scan(self) -> Scan:
+        """What does not depend on the row in judging complete rows."""
+        return prepare_scan(self.density, self.layout)
+
+
+@dataclass(frozen=True)
+class Prices:
+    """What sets cost beyond the Markov prior, since no density is right; learnt on clean rows.
+
+    ``single``: the first of several single cells, in a row's statistic; ``run``: the first run of a set; ``extra``
+    (5,): each kind of start, beyond noise.
+    """
+
+    single: float
+    run: float
+    extra: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Detector:
+    """All that judges rows. What follows clean rows is learnt from rows that they have not been learnt from."""
+
+    clean: CleanRows
+    prices: Prices = field(default_factory=lambda: Prices(0.0, 0.0, np.zeros(5)))
+    tails: Tails = field(default_factory=lambda: Tails(np.zeros(5), np.ones(5)))
+    rarity: Rarity = field(default_factory=lambda: Rarity(np.empty(0)))
+    calibration: Calibration = field(default_factory=lambda: Calibration(*(np.empty(0),) * 3, np.empty((2, 0))))
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,7 +64,7 @@ class MenderModel:
     """All that is kept of the reference; none of its rows."""
 
     layout: Layout
-    detector: Detector  # of the cells: the columns, or the blocks of wide rows
+    detector: Detector
     spread: Spread
     drift: DriftReference
 
@@ -30,16 +75,16 @@ class MenderModel:
 
     def validate(self) -> None:
         """Check that all parts, read from a file, have the same sizes."""
-        detector = self.detector
-        sizes = {"columns": self.n_features, "d": detector.layout.n_features, "levels": N_QUANTILES}
+        detector, clean = self.detector, self.detector.clean
+        sizes = {"columns": self.n_features, "d": clean.layout.n_features, "levels": N_QUANTILES}
         sizes.update(kinds=5, two=2, grid=len(GRID))
         check_shapes(self.drift, sizes, quantiles="levels columns")
-        columns = [field.name for field in fields(Columns)]
-        check_shapes(detector.columns, sizes, **dict.fromkeys(columns, "d"))
+        columns = [one.name for one in fields(Columns)]
+        check_shapes(clean.columns, sizes, **dict.fromkeys(columns, "d"))
         sizes["triangle"] = sizes["d"] * (sizes["d"] + 1) // 2
-        check_shapes(detector.density, sizes, centre="k d", lower="k triangle", log_weight="k")
+        check_shapes(clean.density, sizes, centre="k d", lower="k triangle", log_weight="k")
         try:
-            detector.density.precision  # noqa: B018 - works out the inverses
+            clean.density.precision  # noqa: B018 - works out the inverses
         except np.linalg.LinAlgError as error:
             raise ModelFileError(str(error)) from None
         check_shapes(detector.tails, sizes, edge="kinds", slope="kinds")
@@ -48,9 +93,9 @@ class MenderModel:
         calibration = {"statistics": "n", "raw": "n", "log_density": "complete", "incomplete": "shares incomplete"}
         check_shapes(detector.calibration, sizes, **calibration)
         check_shapes(detector.rarity, sizes, rest_scores="rests")
-        check_shapes(detector.repeated, sizes, value="d v", share="d v k", tie="d")
+        check_shapes(clean.repeated, sizes, value="d v", share="d v k", tie="d")
         check_shapes(self.spread, sizes, factor="two grid", draw_factor="two grid", column="columns", empty="columns")
-        wide = detector.wide
+        wide = clean.wide
         if wide is None:
             if sizes["columns"] != sizes["d"]:
                 raise ModelFileError(f"{sizes['columns']} columns need as many cells, got {sizes['d']}.")

@@ -20,6 +20,7 @@ from treemend.mender.swept import (
     sweep_to,
     toggle_gains,
 )
+from treemend.mender.windows import Rules
 
 BORDER_MOVES = 12
 # Largest share of a row that a set may cover in the search.
@@ -35,31 +36,6 @@ class Row(NamedTuple):
     away: Floats  # K x d: deviations from the centres
     r: Floats  # K x d: these times the precision
     q: Floats  # K: quadratic forms
-
-
-class Grid(NamedTuple):
-    """Where the cells of a grid are, and what a rectangle of them costs."""
-
-    line: Integers  # d
-    column: Integers  # d
-    price: float
-
-
-class Rules(NamedTuple):
-    """How cells lie, what sets cost, and how long the search goes on."""
-
-    joined: Booleans  # d
-    earlier: Integers  # d: neighbours that continue a run, -1 where there is none
-    edges: Integers
-    prior: Floats  # d + 2 x d + 2: of n cells in R runs
-    extra: Floats  # 5: what each kind costs beyond noise
-    typical: Floats  # d + 1: quadratic form of a typical rest of so many kept cells
-    grid: Grid | None  # None for sequences
-    widest: int
-    reach: int
-    rounds: int
-    steps: int
-    followed: int
 
 
 @inner_kernel

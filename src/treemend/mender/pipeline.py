@@ -15,14 +15,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from treemend.arrays import Booleans, Floats, Integers, Labels
-from treemend.mender.detector import Detector, weigh_and_find
+from treemend.mender.detection import Detection
 from treemend.mender.drift import DriftTest, learn_drift_reference
 from treemend.mender.evidence import SHIFTED
 from treemend.mender.filling import Filled, Imputation, calibrate_spread, fill, take_back
 from treemend.mender.layout import Layout
 from treemend.mender.learning import CrossFit, learn_detector
 from treemend.mender.model import MenderModel
-from treemend.mender.shifts import Deviations
 from treemend.progress import advance, step
 
 # Rows are processed in chunks of about this many cells, which bounds memory and changes no result.
@@ -56,9 +55,10 @@ def fit_model(
     with step("learning what clean rows look like"):
         detector, cross_fit = learn_detector(values, layout, seed, n_jobs, learnable=learnt, trust=trust)
     with step("learning how sure filled values are"):
-        fillers = [(own.density, own.columns) for own in (fold.wide or fold for fold in cross_fit.detectors)]
-        judged = (cross_fit.fold >= 0) & ~np.isnan(learnt).all(axis=1)
-        spread = calibrate_spread(learnt[judged], cross_fit.fold[judged], fillers, seed)
+        folds = [one.clean for one in cross_fit.detection.detectors]
+        fillers = [(own.density, own.columns) for own in (clean.wide or clean for clean in folds)]
+        judged = (cross_fit.detection.fold >= 0) & ~np.isnan(learnt).all(axis=1)
+        spread = calibrate_spread(learnt[judged], cross_fit.detection.fold[judged], fillers, seed)
     return MenderModel(layout, detector, spread, learn_drift_reference(learnt)), cross_fit
 
 
@@ -75,24 +75,30 @@ def judge_rows(
     With a cross-fit the rows are those that the model learnt from: each is judged by a detector that has not seen it.
     """
     n, d = values.shape
+    detectors, fold, own = [model.detector], np.zeros(n, np.int64), np.zeros(n, bool)
+    if cross_fit is not None:
+        detectors, fold = [*cross_fit.detection.detectors, model.detector], cross_fit.detection.fold
+        own = cross_fit.trusted & (fold >= 0)
+        fold = np.where(fold < 0, len(detectors) - 1, fold)
     calibration = model.detector.calibration
     examine_above = min(calibration.examined_above, calibration.threshold(rate, own=cross_fit is not None))
     raw, statistic, sparse = np.empty(n), np.empty(n), np.zeros(n, dtype=bool)
     kinds, cell_evidence = np.full((n, d), -1, dtype=np.int8), np.zeros((n, d))
-    fold = np.full(n, -1) if cross_fit is None else cross_fit.fold
     with step(f"judging {n:,} rows", n):
-        for number in np.unique(fold):
-            detector = model.detector if cross_fit is None or number < 0 else cross_fit.detectors[number]
-            for chunk in _chunks(np.flatnonzero(fold == number), d):
-                evidence, found = weigh_and_find(detector, values[chunk], examine_above, n_jobs)
-                incomplete = np.isnan(detector.cells_of(values[chunk])).any(axis=1)
-                raw[chunk] = statistic[chunk] = np.maximum(evidence.statistic, calibration.least)
-                sparse[chunk] = calibration.is_sparse(evidence.log_density) & ~incomplete
-                examined = evidence.statistic >= examine_above
-                kinds[chunk[examined]], cell_evidence[chunk[examined]] = found.kinds[examined], found.cells[examined]
-                statistic[chunk[found.unusual]] = calibration.least
-                advance(len(chunk))
-    own = fold >= 0 if cross_fit is None else cross_fit.trusted & (fold >= 0)
+        for chunk in _chunks(np.arange(n), d):
+            detection = Detection(detectors, values[chunk], fold[chunk], n_jobs)
+            detection.weigh_windows()
+            detection.weigh_singles()
+            missing = 1 - detection.n_cells / detection.layout.n_features
+            comparable = calibration.comparable(detection.statistics(), detection.evidence.max(axis=1), missing)
+            comparable[~detection.judged] = -np.inf
+            raw[chunk] = statistic[chunk] = np.maximum(comparable, calibration.least)
+            sparse[chunk] = calibration.is_sparse(detection.windows.log_density) & (missing == 0)
+            examined = np.flatnonzero(comparable >= examine_above)
+            found = detection.find_sets(examined)
+            kinds[chunk[examined]], cell_evidence[chunk[examined]] = found.kinds, found.cells
+            statistic[chunk[examined[found.unusual]]] = calibration.least
+            advance(len(chunk))
     conformal = np.where(own, calibration.p_values(statistic, own=True), calibration.p_values(statistic))
     declared = statistic > np.where(own, calibration.threshold(rate, own=True), calibration.threshold(rate))
     return Judged(statistic, raw, sparse, declared, calibration.smoothed(conformal, statistic), kinds, cell_evidence)
@@ -119,7 +125,7 @@ def mend_rows(
     drift.add(values, kinds >= 0, unusual)
     if leave_if_drifted and not drift.covered:
         kinds = np.full(kinds.shape, -1, dtype=np.int8)
-    gaps, filler = (kinds >= 0) | np.isnan(values), model.detector.wide or model.detector
+    gaps, filler = (kinds >= 0) | np.isnan(values), model.detector.clean.wide or model.detector.clean
     filled = Filled(np.full(gaps.shape, np.nan), np.full(gaps.shape, np.nan), np.full((n_draws, *gaps.shape), np.nan))
     shifted = kinds == SHIFTED
     for chunk in _chunks(np.flatnonzero(gaps.any(axis=1)), values.shape[1]):
@@ -138,27 +144,10 @@ def mend_rows(
         filled.draws[:, chunk] = np.where(gaps[chunk], found.draws, np.nan)
     for chunk in _chunks(np.flatnonzero(shifted.any(axis=1)), values.shape[1]):
         moved, believed = shifted[chunk], np.where(gaps[chunk] & ~shifted[chunk], np.nan, values[chunk])
-        amounts = shift_amounts(model.detector, believed, moved)
-        take_back(filler.columns, values, shifted, chunk, *amounts, filled, imputation=imputation, seed=seed)
+        amount, deviation = Detection([model.detector], believed, np.zeros(len(chunk), np.int64)).shift_amounts(moved)
+        known = amount, deviation, filled
+        take_back(filler.columns, values, shifted, chunk, *known, imputation=imputation, seed=seed)
     return kinds, filled, drift.notes(names)
-
-
-def shift_amounts(detector: Detector, values: Floats, shifted: Booleans) -> tuple[Floats, Floats]:
-    """Return by how much the shifted cells (n, d) of rows were moved, and how uncertain that is, in column ranges.
-
-    Values (n, d) are in the user's units and column order, as ``shifted`` is, NaN where missing or not to be believed.
-    Both amounts (n,) are NaN in rows without a cell that is shifted or one that is not.
-    """
-    if detector.wide:
-        return detector.wide.shift_amounts(values, shifted)
-    amount, deviation = np.full(len(values), np.nan), np.full(len(values), np.nan)
-    for group in detector.groups(values):
-        columns, out = detector.columns.part(group.cells), shifted[:, detector.layout.order][group.block()]
-        for i, own in enumerate(out):
-            if own.any() and not own.all():
-                row = Deviations(group.scan, columns, group.values[i], group.rows[i], group.noise[i], own)
-                _, amount[group.members[i]], deviation[group.members[i]] = row.shift()
-    return amount, deviation
 
 
 def _chunks(rows: Integers, n_features: int) -> Iterator[Integers]:

@@ -11,19 +11,18 @@ On a grid, the set may also be a rectangle and single cells; a rectangle costs t
 """
 
 import math
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from treemend.arrays import Booleans, Floats, Integers, Labels
 from treemend.mender.boxes import move_sides
 from treemend.mender.compiled import inlined_kernel, inner_kernel, kernel
-from treemend.mender.evidence import FOREIGN, KEPT, NOISE, SHIFT, SHIFTED, SINGLE, STUCK, WindowEvidence
+from treemend.mender.evidence import FOREIGN, KEPT, NOISE, SHIFT, SHIFTED, SINGLE, STUCK, Scan, WindowEvidence
 from treemend.mender.moves import (
     MOST_OUT,
-    Grid,
     Row,
-    Rules,
     count_runs,
     mark_odd_cells,
     move_run,
@@ -44,7 +43,8 @@ from treemend.mender.swept import (
     student,
     sweep_to,
 )
-from treemend.mender.windows import Windows
+from treemend.mender.windows import Grid, Rules, Windows
+from treemend.threads import for_parts
 
 # How far behind the first one, in nats, another component may be that is followed from the same kind of start. With
 # less, overwritten rows take less time (`python -m benchmarks.end_to_end`), and several runs in rows of many clusters
@@ -70,6 +70,17 @@ class Starts(NamedTuple):
     windows: Windows
 
 
+class Search(NamedTuple):
+    """Rows (n, d) that are searched by the same rules; slopes are log densities of noise, less what a cell costs."""
+
+    scan: Scan
+    rules: Rules
+    rows: Floats
+    slopes: Floats
+    stuck: Booleans
+    best: WindowEvidence
+
+
 class Answers(NamedTuple):
     """What is said of n rows."""
 
@@ -78,6 +89,10 @@ class Answers(NamedTuple):
     prior: Floats  # n: what of these is prior, by the number of its cells and runs
     rest: Floats  # n: quadratic form of the kept cells under their likeliest component
     move: Floats  # n: log odds of a common move of all cells
+
+    def part(self, rows: Any) -> "Answers":
+        """Return what is said of some rows."""
+        return Answers(*(cast(Any, array[rows]) for array in self))
 
 
 @inner_kernel
@@ -248,6 +263,22 @@ def _mark(windows: Windows, window: int, label: int, labels: Labels) -> int:
     return int(windows.size[window])
 
 
+def search_rows(searches: Sequence[Search], tried: tuple[int, ...], n_jobs: int | None) -> list[Answers]:
+    """Find the best set of each row of each search, from some kinds of starts."""
+    kinds, sizes = np.isin(np.arange(5), tried), [len(one.rows) for one in searches]
+    answers = [Answers(np.full(one.rows.shape, KEPT, np.int8), *np.zeros((4, len(one.rows)))) for one in searches]
+    calls = []
+    for (scan, rules, rows, slopes, stuck, best), own in zip(searches, answers, strict=True):
+        starts = Starts(kinds, stuck, best, scan.windows)
+        calls.append((scan.density.mix, scan.density.law, rules, rules.grid, rows, slopes, starts, own))
+
+    def task(number: int, part: slice) -> None:
+        find_rows(*calls[number], part.start, part.stop)
+
+    for_parts(task, sizes, 10 * max((one.rows.shape[1] for one in searches), default=1) ** 3, n_jobs)
+    return answers
+
+
 @kernel
 def find_rows(
     mix: Mixture,
@@ -258,12 +289,14 @@ def find_rows(
     slopes: Floats,
     starts: Starts,
     answers: Answers,
+    begin: int,
+    stop: int,
 ) -> None:
-    """Find the best set of each row; none where there are no windows to begin with.
+    """Find the best set of some rows; none where there are no windows to begin with.
 
     ``grid`` is that of the rules, by itself: what only grids need is then compiled for grids only.
     """
-    n, d = rows.shape
+    d = rows.shape[1]
     tried, windows, best = starts.tried, starts.windows, starts.best
     if len(windows.size) == 0:
         return
@@ -271,7 +304,7 @@ def find_rows(
     space, labels, promise = new_space(n_components, d), np.empty(d, np.int8), np.empty(n_components)
     state = State(np.empty((d, d)), np.empty(d), np.empty(2), np.empty(d, np.bool_))
     away, r, q = np.empty((n_components, d)), np.empty((n_components, d)), np.empty(n_components)
-    for i in range(n):
+    for i in range(begin, stop):
         row = Row(slopes[i], away, r, q)
         whole = weigh_row(mix, law, rows[i], row, space.terms)
         for j in range(d):

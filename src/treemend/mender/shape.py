@@ -50,22 +50,20 @@ def choose_shape(rows: Floats, seed: int) -> Shape:
     most_products = MOST_PRODUCTS_INCOMPLETE if np.isnan(rows).any() else MOST_PRODUCTS
     left_out = _split(rows, seed)
     one_component = judged = left_out(Shape(1, 0.2))
-    for n_components in COMPONENTS:
+    most_components = min(n / ROWS_PER_COMPONENT, most_products / d**2)
+    for n_components in (k for k in COMPONENTS if k <= max(1, most_components)):
         if n_components > 1:
-            if n < ROWS_PER_COMPONENT * n_components or n_components * d * d > most_products:
-                break
             judged = left_out(Shape(n_components, min(best.shrinkage, 0.2)))
         chosen, value = _choose_shrinkage(judged, n_components, best.shrinkage)
         if value > best_value + LEAST_GAIN:
             best, best_value = chosen, value
         elif n_components > COMPONENTS[1]:
             break
-    for rank in RANKS if n < ROWS_PER_COLUMN * d else ():
-        shape = Shape(1, 0.0, rank)
-        if rank < d and ROWS_PER_RANK * rank <= n:
-            value = one_component.mean_log_density(shape)
-            if value > best_value + LEAST_GAIN:
-                best, best_value = shape, value
+    ranks = [rank for rank in RANKS if rank < d and ROWS_PER_RANK * rank <= n < ROWS_PER_COLUMN * d]
+    for shape in [Shape(1, 0.0, rank) for rank in ranks]:
+        value = one_component.mean_log_density(shape)
+        if value > best_value + LEAST_GAIN:
+            best, best_value = shape, value
     for tail in LIGHTER_TAILS:
         shape = replace(best, tail=tail)
         value = left_out(shape).mean_log_density(shape)
@@ -82,8 +80,8 @@ def _split(rows: Floats, seed: int) -> Callable[[Shape], LeftOut]:
     thirds = [places[i::3] for i in range(3 if len(rows) <= FEW_ROWS else 1)]
     learning = [rows[np.setdiff1d(places, third)] for third in thirds]
     judging = [rows[third[:MOST_JUDGED]] for third in thirds]
-    filled = roughly_filled(learning)
-    labels = cache(lambda n_components: clusters(filled, n_components, seed))
+    filled = [roughly_filled(part) for part in learning]
+    labels = cache(lambda n_components: [clusters(part, n_components, seed) for part in filled])
     return lambda shape: LeftOut(learn_moments(learning, filled, labels(shape.n_components), shape), judging)
 
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from treemend.arrays import Booleans, Floats
 from treemend.mender.columns import Columns
-from treemend.mender.evidence import FOREIGN, SHIFT, SHIFTED, Scan, log_sum
-from treemend.mender.sets import Answers
+from treemend.mender.density import Density
+from treemend.mender.evidence import SHIFT, log_sum
 
 # Amounts that are tried first, and how many in each of so many closer looks.
 FIRST_AMOUNTS = np.linspace(-1.0, 1.0, 41)
@@ -35,8 +35,10 @@ class Shift(NamedTuple):
 class Deviations:
     """One row under the density of its c cells: what is left of it, and what it is with some cells moved."""
 
-    def __init__(self, scan: Scan, columns: Columns, values: Floats, row: Floats, slope: Floats, out: Booleans) -> None:
-        self.density = scan.density
+    def __init__(
+        self, density: Density, columns: Columns, values: Floats, row: Floats, slope: Floats, out: Booleans
+    ) -> None:
+        self.density = density
         self.level = self.density.law.constants[-1] + self.density.log_weight + self.density.log_det
         away = row - self.density.centre
         force = np.matmul(self.density.precision, away[:, :, None])[:, :, 0]
@@ -78,28 +80,3 @@ class Deviations:
         form = self.form + ((np.matmul(change, self.block) + self.force) * change).sum(axis=2).T
         prior = -0.5 * (amounts / SHIFT) ** 2 - math.log(SHIFT * math.sqrt(2 * math.pi))
         return np.asarray(self._log_density(form) - self.whole + self.slope - slope.sum(axis=1) + prior)
-
-
-def name_shifted(
-    scan: Scan,
-    columns: Columns,
-    values: Floats,
-    rows: Floats,
-    log_slope: Floats,
-    sought: Booleans,
-    extra: Floats,
-    answers: Answers,
-) -> None:
-    """Call sets shifted whose cells are likelier to be moved by a common amount than to be noise or foreign.
-
-    ``sought`` tells in which of the rows this matters.
-    """
-    for i in np.flatnonzero(sought).tolist():
-        labels = answers.labels[i]
-        out = labels >= 0
-        # What a foreign set costs beyond noise is not held against it here.
-        before = float(answers.odds[i] - answers.prior[i] + extra[FOREIGN] * (labels == FOREIGN).any())
-        odds = Deviations(scan, columns, values[i], rows[i], log_slope[i], out).shift(least=before).odds
-        if odds - extra[SHIFTED] > before:
-            labels[out] = SHIFTED
-            answers.odds[i] += odds - extra[SHIFTED] - before

@@ -41,9 +41,9 @@ class RepeatedValues:
     tie: Floats  # (d,), the share of rows in which a cell equals the cell before it at a value that is not frequent
     tolerance: float  # differences up to this share of the larger value count as none
 
-    def frequent(self, place: Integers, laid: Floats) -> Booleans:
-        """Tell which values (n, c) of the cells at ``place``, in the user's units, are frequent there."""
-        return np.asarray(_frequent_values(self, place, laid) < self.value.shape[1])
+    def frequent(self, laid: Floats) -> Booleans:
+        """Tell which values (n, d), in the user's units and layout order, are frequent in their cells."""
+        return np.asarray(_frequent_values(self, np.arange(laid.shape[1]), laid) < self.value.shape[1])
 
 
 def learn_repeated_values(laid: Floats, component: Integers, n_components: int) -> RepeatedValues:

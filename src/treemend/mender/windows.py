@@ -4,6 +4,7 @@ Windows are grouped in chains of nested ones, so that one triangular factor serv
 coarse on purpose: `sets` moves the borders, and only in declared rows.
 """
 
+import math
 from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
@@ -26,6 +27,15 @@ WIDEST = 0.6
 # `python -m experiments.robustness scattered several_stretches one_stretch`.
 START, CALM, STAY, LEAVE = 0.5, 2.0, 1.0, 3.0
 IMPOSSIBLE = -1e9
+# What each cell of noise costs, in nats; less in wide rows, where a stretch has more cells. With 0, clean cells between
+# bad ones are called noise where columns are weakly correlated; with more, weak noise is missed:
+# `python -m experiments.robustness scattered one_stretch several_stretches`.
+CELL_PRICE, FULL_PRICE = 0.25, 64
+# The same for a pixel. With less, boxes and patches are too large; with more, squares of noise are missed:
+# `python -m experiments.robustness grids`.
+PIXEL_PRICE = 0.5
+# How many components are followed from each kind of start in narrow rows; one in others, where one costs d^3.
+FOLLOWED, NARROW = 3, 128
 
 
 @dataclass(frozen=True)
@@ -66,6 +76,31 @@ class Windows(NamedTuple):
         members = np.zeros((len(self.size), d))
         members[window, self.order[self.first[window] + number]] = 1.0
         return members
+
+
+class Grid(NamedTuple):
+    """Where the cells of a grid are, and what a rectangle of them costs."""
+
+    line: Integers  # d
+    column: Integers  # d
+    price: float
+
+
+class Rules(NamedTuple):
+    """How cells lie, what sets cost, and how long the search goes on."""
+
+    joined: Booleans  # d
+    earlier: Integers  # d: neighbours that continue a run, -1 where there is none
+    edges: Integers
+    prior: Floats  # d + 2 x d + 2: of n cells in R runs
+    extra: Floats  # 5: what each kind costs beyond noise
+    typical: Floats  # d + 1: quadratic form of a typical rest of so many kept cells
+    grid: Grid | None  # None for sequences
+    widest: int
+    reach: int
+    rounds: int
+    steps: int
+    followed: int
 
 
 def lay_cells(layout: Layout, observed: Booleans | None = None) -> Cells:
@@ -186,3 +221,33 @@ def _chain_prior(d: int) -> Floats:
     prior[~possible] = IMPOSSIBLE
     prior[0, 0] = 0.0
     return np.asarray(prior)
+
+
+def priced_prior(d: int, price: float) -> Floats:
+    """Return the log prior odds of sets of which the first run costs at least ``price``."""
+    return run_prior(d, _misfit(d, price))
+
+
+def _misfit(d: int, price: float) -> float:
+    return max(0.0, price + float(_chain_prior(d)[1, 1]))
+
+
+def set_rules(
+    cells: Cells, price: float, extra: Floats, rounds: int, steps: int, typical: Floats | None = None
+) -> Rules:
+    """Return how cells lie, what sets cost (``price``: the first run), and how long the search goes on."""
+    d = len(cells.joined)
+    typical = np.full(d + 1, -np.inf) if typical is None else typical
+    reach, followed = math.ceil(d / BLOCKS) + 1, FOLLOWED if d <= NARROW else 1
+    # Along lines only: with patches as runs of a grid, clean pixels between scattered bad ones are called noise.
+    lie, grid = (cells.joined, cells.earlier[0], cells.edges), None
+    if cells.height > 1:
+        sides = cells.height * (cells.height + 1) / 2 * cells.width * (cells.width + 1) / 2
+        grid = Grid(cells.line, cells.column, _misfit(d, price) + math.log(sides))
+    prior = priced_prior(d, price)
+    return Rules(*lie, prior, extra, typical, grid, most_cells(d), reach, rounds, steps, followed)
+
+
+def cell_price(cells: Cells) -> float:
+    """Return what each cell of noise costs."""
+    return PIXEL_PRICE if cells.height > 1 else CELL_PRICE * min(1.0, FULL_PRICE / len(cells.joined))
