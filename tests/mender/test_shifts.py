@@ -9,7 +9,7 @@ from treemend import Mender
 from treemend.mender.columns import learn_columns
 from treemend.mender.density import make_density
 from treemend.mender.evidence import SHIFT
-from treemend.mender.shifts import Deviations
+from treemend.mender.shifts import common_shifts
 from treemend.synthetic import waves
 
 
@@ -47,9 +47,9 @@ def test_odds_of_a_shift_equal_numerical_integration(case):
     total = quad(integrand, -1, 1, limit=500)[0]
     mean = quad(lambda amount: amount * integrand(amount), -1, 1, limit=500)[0] / total
     row, slope = (part[0] for part in columns.to_rows(values[None]))
-    found = Deviations(density, columns, values, row, slope, out).shift()
-    assert found.odds == pytest.approx(np.log(total), abs=0.05)
-    assert found.amount == pytest.approx(mean, abs=0.1 * found.deviation)
+    odds, amount, deviation = common_shifts(density, columns, [(values, row, slope, out)], np.array([-np.inf]))[:, 0]
+    assert odds == pytest.approx(np.log(total), abs=0.05)
+    assert amount == pytest.approx(mean, abs=0.1 * deviation)
 
 
 def test_a_shift_is_taken_back_and_the_detail_stays():

@@ -29,7 +29,7 @@ from treemend.mender.evidence import (
 )
 from treemend.mender.model import CleanRows, Detector
 from treemend.mender.sets import Answers, Search, search_rows
-from treemend.mender.shifts import Deviations
+from treemend.mender.shifts import common_shifts
 from treemend.mender.stuck import name_constant, stuck_evidence
 from treemend.mender.windows import cell_price, priced_prior, set_rules
 
@@ -45,6 +45,11 @@ NO_EVIDENCE = -1e3
 # What is prepared for patterns of missing cells is kept from stage to stage unless it has more numbers than this, over
 # the number of components: with more, tables of many patterns take much memory; with fewer, time.
 MOST_PREPARED = 1 << 21
+
+
+def most_prepared(d: int) -> int:
+    """Return for how many patterns of gaps in d cells all is prepared at once."""
+    return max(1, MOST_PREPARED // d**2)
 
 
 class Sets(NamedTuple):
@@ -133,7 +138,7 @@ class Detection:
 
     def _parts(self, wanted: Booleans) -> Iterator[list[Part]]:
         """Yield the wanted rows in parts, as many together as may be prepared at once."""
-        at_once = max(1, MOST_PREPARED // self.rows.shape[1] ** 2)
+        at_once = most_prepared(self.rows.shape[1])
         for begin in range(0, len(self._groups), at_once):
             groups = [one for one in self._groups[begin : begin + at_once] if wanted[one.members].any()]
             if len(self._groups) > at_once:
@@ -268,11 +273,9 @@ class Detection:
         found = np.full((3, len(out)), np.nan)
         for parts in self._parts(np.asarray(out.any(axis=1))):
             for one in parts:
-                columns = one.detector.clean.columns.part(one.cells)
-                for i in one.members.tolist():
-                    at = i, one.cells
-                    row = Deviations(one.scan.density, columns, self.values[at], self.rows[at], self.noise[at], out[at])
-                    found[:, i] = row.shift(least[i])
+                columns, block = one.detector.clean.columns.part(one.cells), one.block
+                given = list(zip(self.values[block], self.rows[block], self.noise[block], out[block], strict=True))
+                found[:, one.members] = common_shifts(one.scan.density, columns, given, least[one.members])
         return found
 
     def shift_amounts(self, shifted: Booleans) -> Floats:

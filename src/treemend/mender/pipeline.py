@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from treemend.arrays import Booleans, Floats, Integers, Labels
-from treemend.mender.detection import Detection
+from treemend.mender.detection import Detection, most_prepared
 from treemend.mender.drift import DriftTest, learn_drift_reference
 from treemend.mender.evidence import SHIFTED
 from treemend.mender.filling import Filled, Imputation, calibrate_spread, fill, take_back
@@ -84,8 +84,16 @@ def judge_rows(
     examine_above = min(calibration.examined_above, calibration.threshold(rate, own=cross_fit is not None))
     raw, statistic, sparse = np.empty(n), np.empty(n), np.zeros(n, dtype=bool)
     kinds, cell_evidence = np.full((n, d), -1, dtype=np.int8), np.zeros((n, d))
+    # Rows of more patterns of gaps than are prepared at once are judged apart, so that each is prepared once.
+    at_once = most_prepared(len(model.detector.clean.layout.order))
+    gaps = np.isnan(values).any(axis=1)
+    apart = gaps & (gaps.sum() > at_once)
+    chunks = [
+        *_chunks(np.flatnonzero(~apart), d),
+        *_chunks(np.flatnonzero(apart), max(d, _CELLS_IN_A_CHUNK // at_once)),
+    ]
     with step(f"judging {n:,} rows", n):
-        for chunk in _chunks(np.arange(n), d):
+        for chunk in chunks:
             detection = Detection(detectors, values[chunk], fold[chunk], n_jobs)
             detection.weigh_windows()
             detection.weigh_singles()

@@ -6,7 +6,8 @@ detail of the cells as it was, where filling would replace it by what the rest o
 """
 
 import math
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -24,59 +25,69 @@ HOPELESS = 20.0
 FAR_BEHIND, RESOLVED = 8.0, 5
 
 
-class Shift(NamedTuple):
-    """Log odds that some cells of a row were moved by a common amount; posterior mean and deviation of the amount."""
-
-    odds: float
-    amount: float
-    deviation: float
-
-
-class Deviations:
+class MovedRow:
     """One row under the density of its c cells: what is left of it, and what it is with some cells moved."""
 
-    def __init__(
-        self, density: Density, columns: Columns, values: Floats, row: Floats, slope: Floats, out: Booleans
-    ) -> None:
-        self.density = density
-        self.level = self.density.law.constants[-1] + self.density.log_weight + self.density.log_det
-        away = row - self.density.centre
-        force = np.matmul(self.density.precision, away[:, :, None])[:, :, 0]
-        self.columns, self.values, self.row, self.slope = columns.part(out), values[out], row[out], slope[out].sum()
+    def __init__(self, density: Density, values: Floats, row: Floats, slope: Floats, out: Booleans) -> None:
+        away = row - density.centre
+        force = np.matmul(density.precision, away[:, :, None])[:, :, 0]
+        self.level = density.law.constants[-1] + density.log_weight + density.log_det
+        self.tail, self.d, self.cells = density.tail, len(row), np.flatnonzero(out)
+        self.values, self.row, self.slope = values[out], row[out], slope[out].sum()
         self.force, self.form = 2.0 * force[:, None, out], (force * away).sum(axis=1)
-        self.block = self.density.precision[:, out][:, :, out]
-        self.whole = self._log_density(self.form)
+        self.block = density.precision[:, out][:, :, out]
+        self.amounts, self.odds = FIRST_AMOUNTS, np.empty(0)
 
-    def _log_density(self, form: Floats) -> Floats:
-        """Return the log density of rows with quadratic forms (..., K)."""
-        tail = self.density.tail
-        terms = np.log1p(np.maximum(form, 0.0) / tail) * (-0.5 * (tail + self.density.centre.shape[1])) + self.level
-        return log_sum(terms.T)
+    def terms(self, form: Floats) -> Floats:
+        """Return the terms (K, ...) of the log density of rows with quadratic forms (..., K)."""
+        terms: Floats = np.log1p(np.maximum(form, 0.0) / self.tail) * (-0.5 * (self.tail + self.d)) + self.level
+        return terms.T
 
-    def shift(self, least: float = -math.inf) -> Shift:
-        """Return what is known of a common amount by which the cells that are out were moved.
+    def moved_terms(self, moved: Floats) -> Floats:
+        """Return the terms of the row with its cells (amounts, cells) moved."""
+        change = moved - self.row
+        return self.terms(self.form + ((np.matmul(change, self.block) + self.force) * change).sum(axis=2).T)
 
-        The odds are not worked out closely where they are far below ``least``.
-        """
-        amounts = FIRST_AMOUNTS
-        odds = self._shifted_odds(amounts)
-        for _ in range(LOOKS):
+    def look_closer(self, least: float) -> bool:
+        """Choose amounts around the likeliest ones, unless these are known closely or far below ``least``."""
+        odds, amounts = self.odds, self.amounts
+        if len(odds):
             if (odds > odds.max() - 2.0).sum() >= RESOLVED or odds.max() < least - HOPELESS:
-                break
+                return False
             likely = np.flatnonzero(odds > odds.max() - FAR_BEHIND)
             first, last = max(likely[0] - 1, 0), min(likely[-1] + 1, len(amounts) - 1)
-            amounts = amounts[first] + (amounts[last] - amounts[first]) / (FINE - 1) * np.arange(FINE)
-            odds = self._shifted_odds(amounts)
-        step = amounts[1] - amounts[0]
-        total = float(log_sum(odds))
-        share = np.exp(odds - total)
-        mean = float(share @ amounts)
-        return Shift(total + math.log(step), mean, math.sqrt(share @ (amounts - mean) ** 2 + step * step / 12))
+            self.amounts = amounts[first] + (amounts[last] - amounts[first]) / (FINE - 1) * np.arange(FINE)
+        return True
 
-    def _shifted_odds(self, amounts: Floats) -> Floats:
-        """Return the log odds, with the density of the amounts, of each amount."""
-        row, slope = self.columns.to_rows(self.values - amounts[:, None] * self.columns.width)
-        change = row - self.row
-        form = self.form + ((np.matmul(change, self.block) + self.force) * change).sum(axis=2).T
-        prior = -0.5 * (amounts / SHIFT) ** 2 - math.log(SHIFT * math.sqrt(2 * math.pi))
-        return np.asarray(self._log_density(form) - self.whole + self.slope - slope.sum(axis=1) + prior)
+
+def common_shifts(density: Density, columns: Columns, given: Sequence[tuple[Any, ...]], least: Floats) -> Floats:
+    """Return log odds, amount and deviation (3, n) of common amounts by which some cells of rows were moved.
+
+    Of each row are given values, coordinates, log densities of noise, and which cells were moved. The odds are not
+    worked out closely where they are far below ``least``. All rows are looked at together, once closer each time.
+    """
+    rows = [MovedRow(density, *own) for own in given]
+    whole = [log_sum(terms) for terms in [one.terms(one.form) for one in rows]]
+    sought = list(range(len(rows)))
+    for _ in range(1 + LOOKS):
+        sought = [i for i in sought if rows[i].look_closer(least[i])]
+        if not sought:
+            break
+        some = [rows[i] for i in sought]
+        values = [one.values - one.amounts[:, None] * columns.width[one.cells] for one in some]
+        cells = np.concatenate([np.tile(one.cells, len(one.amounts)) for one in some])
+        moved, slopes = columns.part(cells).to_rows(np.concatenate([own.ravel() for own in values])[None])
+        ends = np.cumsum([own.size for own in values])[:-1]
+        shapes = [own.shape for own in values]
+        split = [np.split(found[0], ends) for found in (moved, slopes)]
+        terms = [one.moved_terms(own.reshape(shape)) for one, own, shape in zip(some, split[0], shapes, strict=True)]
+        for i, one, level, slope in zip(sought, some, [log_sum(own) for own in terms], split[1], strict=True):
+            prior = -0.5 * (one.amounts / SHIFT) ** 2 - math.log(SHIFT * math.sqrt(2 * math.pi))
+            slope_sum = slope.reshape(len(one.amounts), -1).sum(axis=1)
+            one.odds = np.asarray(level - whole[i] + one.slope - slope_sum + prior)
+    found = np.empty((3, len(rows)))
+    for i, (one, total) in enumerate(zip(rows, [float(log_sum(one.odds)) for one in rows], strict=True)):
+        step, share = one.amounts[1] - one.amounts[0], np.exp(one.odds - total)
+        mean = float(share @ one.amounts)
+        found[:, i] = total + math.log(step), mean, math.sqrt(share @ (one.amounts - mean) ** 2 + step * step / 12)
+    return found
