@@ -6,8 +6,10 @@ from scipy.special import logsumexp
 from treemend.mender.density import Density, Shape, expect_rows, learn_densities
 from treemend.mender.detection import Detection
 from treemend.mender.evidence import Scan, window_evidence
+from treemend.mender.layout import Layout
+from treemend.mender.learning import CrossFit, calibrated, cross_fit_rows
 from treemend.mender.model import Detector
-from treemend.mender.sets import Answers, Search, search_rows
+from treemend.mender.sets import Answers, Starts, search_rows
 from treemend.mender.windows import Rules, cell_price
 
 
@@ -17,6 +19,11 @@ def learn_density(rows: np.ndarray, shape: Shape, seed: int) -> Density:
 
 def log_density(density: Density, rows: np.ndarray) -> np.ndarray:
     return logsumexp(expect_rows(density, np.ascontiguousarray(rows))[0], axis=1)
+
+
+def learn_detector(values: np.ndarray, layout: Layout, seed: int = 0, n_jobs: int = 1) -> tuple[Detector, CrossFit]:
+    clean, cross_fit = cross_fit_rows(values, layout, seed, n_jobs, learnable=values)
+    return calibrated(clean, cross_fit, seed), cross_fit
 
 
 def weigh_rows(detector: Detector, values: np.ndarray, n_jobs: int | None = 1) -> Detection:
@@ -29,5 +36,5 @@ def weigh_rows(detector: Detector, values: np.ndarray, n_jobs: int | None = 1) -
 def best_sets(
     scan: Scan, rules: Rules, rows: np.ndarray, noise: np.ndarray, stuck: np.ndarray, tried: tuple
 ) -> Answers:
-    best = window_evidence([(scan, rows, noise)], 1)[0]
-    return search_rows([Search(scan, rules, rows, noise - cell_price(scan.cells), stuck, best)], tried, 1)[0]
+    starts = Starts(np.isin(np.arange(5), tried), stuck, window_evidence([(scan, rows, noise)], 1)[0], scan.windows)
+    return search_rows([(scan.density, rules, rows, noise - cell_price(scan.cells), starts)], 1)[0]

@@ -2,12 +2,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.mender.densities import weigh_rows
+from tests.mender.densities import learn_detector, weigh_rows
 
 from treemend import Mender
 from treemend.mender.calibration import Calibration
 from treemend.mender.layout import Layout
-from treemend.mender.learning import learn_detector
 
 numbers = st.lists(st.integers(-3, 12), min_size=1, max_size=40)
 

@@ -164,7 +164,7 @@ def test_a_low_rank_keeps_the_variances_and_all_factors_the_covariance():
     rng = np.random.default_rng(1)
     loadings = rng.normal(0, 0.3, (2, 12))
     rows = rng.normal(size=(5000, 2)) @ loadings + rng.normal(0, 0.1, (5000, 12))
-    (moments,) = learn_moments([rows], [rows], [np.zeros(5000, np.int64)], Shape(1, 0.001))
+    moments, _ = learn_moments(rows, rows, np.zeros(5000, np.int64), Shape(1, 0.001))
     full = moments.scatter[0] / (moments.count[0] - 1)
     for rank in (1, 2, 5):
         low = moments.low_rank(rank)[0]

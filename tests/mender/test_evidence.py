@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.mender.densities import weigh_rows
+from tests.mender.densities import learn_detector, weigh_rows
 from tests.mender.naive_sets import density_of, random_density, shifted_density
 
 from treemend.mender.density import make_density
@@ -17,7 +17,6 @@ from treemend.mender.evidence import (
     window_evidence,
 )
 from treemend.mender.layout import Layout
-from treemend.mender.learning import learn_detector
 from treemend.mender.windows import lay_cells, lay_windows
 
 

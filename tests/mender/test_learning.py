@@ -1,10 +1,11 @@
 import numpy as np
 import pytest
+from tests.mender.densities import learn_detector
 from tests.mender.test_density import two_clusters
 
 from treemend.mender.density import Shape
 from treemend.mender.layout import Layout
-from treemend.mender.learning import FOLDS, learn_detector
+from treemend.mender.learning import FOLDS
 
 
 @pytest.mark.parametrize("n_components", [1, 3])

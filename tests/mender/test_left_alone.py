@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 from scipy.stats import f as fisher
-from tests.mender.densities import weigh_rows
+from tests.mender.densities import learn_detector, weigh_rows
 
 from treemend.mender.calibration import Rarity, is_unusual, rest_scores
 from treemend.mender.evidence import NOISE, STUCK
 from treemend.mender.layout import Layout
-from treemend.mender.learning import clean_rests, learn_detector
+from treemend.mender.learning import clean_rests
 from treemend.mender.sets import Answers
 
 

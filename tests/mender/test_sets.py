@@ -5,14 +5,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.mender.densities import best_sets, log_density, weigh_rows
+from tests.mender.densities import best_sets, learn_detector, log_density, weigh_rows
 from tests.mender.naive_sets import density_of, log_odds, random_density
 
 from treemend.mender import moves, swept
 from treemend.mender.density import make_density
 from treemend.mender.evidence import NOISE, SHIFTED, SINGLE, STUCK, prepare_scan
 from treemend.mender.layout import Layout
-from treemend.mender.learning import learn_detector
 from treemend.mender.sets import MOVE_PRICE
 from treemend.mender.windows import CALM, CELL_PRICE, LEAVE, START, STAY, lay_cells, run_prior, set_rules
 

@@ -1,10 +1,9 @@
 import numpy as np
 import pytest
-from tests.mender.densities import weigh_rows
+from tests.mender.densities import learn_detector, weigh_rows
 
 from treemend.mender.evidence import SHIFTED, STUCK
 from treemend.mender.layout import Layout
-from treemend.mender.learning import learn_detector
 from treemend.mender.stuck import learn_repeated_values
 
 

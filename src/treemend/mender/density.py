@@ -168,14 +168,6 @@ class Moments:
 
 
 @dataclass(frozen=True)
-class Assignment:
-    """Share of each component in each row (n x K), and its weight in the moments: less the farther the row is."""
-
-    share: Floats
-    weight: Floats
-
-
-@dataclass(frozen=True)
 class LeftOut:
     """Likelihood of rows left out of some moments, by shapes that differ in their shrinkage or rank only."""
 
@@ -211,41 +203,22 @@ def learn_densities(parts: Sequence[Floats], shape: Shape, seed: int) -> list[tu
     for number, rows in enumerate(parts):
         with step(f"fold {number} of {len(parts) - 1}" if number else "all rows"):
             filled = roughly_filled(rows)
-            moments, assignment = _learn(rows, filled, clusters(filled, shape.n_components, seed), shape)
-            learnt.append((moments.density(shape), assignment.share.argmax(axis=1)))
+            moments, share = learn_moments(rows, filled, clusters(filled, shape.n_components, seed), shape)
+            learnt.append((moments.density(shape), share.argmax(axis=1)))
     return learnt
 
 
-def learn_moments(
-    parts: Sequence[Floats], filled: Sequence[Floats], labels: Sequence[Integers], shape: Shape
-) -> list[Moments]:
-    """Learn moments of components that begin as clusters of the rows of each part, of which gaps are roughly filled."""
-    return [_learn(*part, shape)[0] for part in zip(parts, filled, labels, strict=True)]
-
-
-def _learn(rows: Floats, filled: Floats, labels: Integers, shape: Shape) -> tuple[Moments, Assignment]:
+def learn_moments(rows: Floats, filled: Floats, labels: Integers, shape: Shape) -> tuple[Moments, Floats]:
+    """Learn components that begin as clusters of rows, gaps roughly filled; also their shares (n, K) in rows."""
     share = (labels[:, None] == np.arange(labels.max() + 1)).astype(np.float64)
     centre = np.broadcast_to(filled.mean(axis=0), (share.shape[1], rows.shape[1]))
-    assignment = Assignment(share, share)
-    first, second = _sums(filled, assignment, centre)
-    moments = _moments(share.sum(axis=0), share.sum(axis=0), centre, first, second)
+    moments = _moments(share, share, centre, *_sums(filled, share, share, centre))
     likely = None
     for _ in range(ROUNDS if filled is rows else ROUNDS_INCOMPLETE):
-        density = moments.density(shape)
-        level, form = _expect(density, rows, likely)
-        assignment = _assignment(density, rows, level, form)
-        moments = _update(density, rows, assignment)
-        used = _has_spread(assignment.share.sum(axis=0))
+        level, share, moments = _update(moments.density(shape), rows, likely)
+        used = _has_spread(share.sum(axis=0))
         likely = _likely_components(level)[:, used]
-    return moments, Assignment(assignment.share[:, used], assignment.weight[:, used])
-
-
-def _assignment(density: Density, rows: Floats, level: Floats, form: Floats) -> Assignment:
-    observed = rows.shape[1] - np.isnan(rows).sum(axis=1)
-    share = np.exp(level - logsumexp(level, axis=1, keepdims=True))
-    share[share < LEAST_SHARE] = 0.0
-    share /= share.sum(axis=1, keepdims=True)
-    return Assignment(share, share * (density.tail + observed[:, None]) / (density.tail + form))
+    return moments, share[:, used]
 
 
 def _likely_components(level: Floats) -> Booleans:
@@ -261,9 +234,8 @@ def roughly_filled(rows: Floats) -> Floats:
     mean = np.where(seen, rows, 0.0).sum(axis=0) / count
     variance = (np.where(seen, rows - mean, 0.0) ** 2).sum(axis=0) / count
     density = make_density(mean[None], np.diag(variance + 1e-4)[None], np.zeros(1))
-    shape = Shape(1, 0.05)
     for _ in range(ROUNDS_INCOMPLETE):
-        density = _update(density, rows, _assignment(density, rows, *_expect(density, rows))).density(shape)
+        density = _update(density, rows)[-1].density(Shape(1, 0.05))
     filled = rows.copy()
     for pattern, places in _gap_patterns(rows):
         dev = np.where(pattern, 0.0, rows[places] - density.centre[0])
@@ -320,28 +292,34 @@ def expect_alike(density: Density, rows: Floats) -> tuple[Floats, Floats]:
     return level, form
 
 
-def _sums(rows: Floats, assignment: Assignment, base: Floats) -> tuple[Floats, Floats]:
+def _update(density: Density, rows: Floats, likely: Booleans | None = None) -> tuple[Floats, Floats, Moments]:
+    """Return log densities and shares (n, K) of components, and moments, gaps counting as the density expects them."""
+    level, form = _expect(density, rows, likely)
+    gaps = np.isnan(rows)
+    share = np.exp(level - logsumexp(level, axis=1, keepdims=True))
+    share[share < LEAST_SHARE] = 0.0
+    share /= share.sum(axis=1, keepdims=True)
+    # The farther a row is, the less it weighs in the moments.
+    weight = share * (density.tail + rows.shape[1] - gaps.sum(axis=1)[:, None]) / (density.tail + form)
+    incomplete = gaps.any(axis=1)
+    first, second = _sums(rows[~incomplete], share[~incomplete], weight[~incomplete], density.centre)
+    if incomplete.any():
+        weights = share[incomplete], weight[incomplete]
+        add_incomplete(rows[incomplete], density.mix, *weights, LEAST_SHARE, first, second)
+    return level, share, _moments(share, weight, density.centre, first, second)
+
+
+def _sums(rows: Floats, share: Floats, weight: Floats, base: Floats) -> tuple[Floats, Floats]:
     """Weighted first and second moments of complete rows about ``base``."""
     n_components, d = base.shape
     first, second = np.zeros((n_components, d)), np.zeros((n_components, d, d))
     for k in range(n_components):
-        used = assignment.share[:, k] >= LEAST_SHARE
+        used = share[:, k] >= LEAST_SHARE
         away = rows[used] - base[k]
-        weighted = away * assignment.weight[used, k][:, None]
+        weighted = away * weight[used, k][:, None]
         first[k] = weighted.sum(axis=0)
         second[k] = weighted.T @ away
     return first, second
-
-
-def _update(density: Density, rows: Floats, assignment: Assignment) -> Moments:
-    """Moments of all rows, gaps as the density expects them."""
-    complete = ~np.isnan(rows).any(axis=1)
-    share, weight = assignment.share, assignment.weight
-    first, second = _sums(rows[complete], Assignment(share[complete], weight[complete]), density.centre)
-    if not complete.all():
-        weights = share[~complete], weight[~complete]
-        add_incomplete(rows[~complete], density.mix, *weights, LEAST_SHARE, first, second)
-    return _moments(share.sum(axis=0), weight.sum(axis=0), density.centre, first, second)
 
 
 def _has_spread(count: Floats) -> Booleans:
@@ -349,10 +327,11 @@ def _has_spread(count: Floats) -> Booleans:
     return np.asarray(count > 1.5 if (count > 1.5).any() else count == count.max())
 
 
-def _moments(count: Floats, weight: Floats, base: Floats, first: Floats, second: Floats) -> Moments:
+def _moments(share: Floats, weight: Floats, base: Floats, first: Floats, second: Floats) -> Moments:
     """Return moments from weighted sums of deviations from ``base`` (first K x d, second K x d x d)."""
+    count = share.sum(axis=0)
     used = _has_spread(count)
-    count, weight, first = count[used], np.maximum(weight[used], 1e-9), first[used]
+    count, weight, first = count[used], np.maximum(weight.sum(axis=0)[used], 1e-9), first[used]
     move = first / weight[:, None]
     scatter = second[used] - weight[:, None, None] * move[:, :, None] * move[:, None, :]
     pooled = scatter.sum(axis=0) / max(count.sum() - len(count), 1)

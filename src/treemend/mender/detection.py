@@ -28,7 +28,7 @@ from treemend.mender.evidence import (
     window_evidence,
 )
 from treemend.mender.model import CleanRows, Detector
-from treemend.mender.sets import Answers, Search, search_rows
+from treemend.mender.sets import Answers, Starts, search_rows
 from treemend.mender.shifts import common_shifts
 from treemend.mender.stuck import name_constant, stuck_evidence
 from treemend.mender.windows import cell_price, priced_prior, set_rules
@@ -229,6 +229,7 @@ class Detection:
         """Return the best set of each wanted row, from some kinds of starts."""
         n, d = self.rows.shape
         answers, final = Answers(np.full((n, d), KEPT, np.int8), *np.zeros((4, n))), tried != (SINGLE,)
+        kinds = np.isin(np.arange(5), tried)
         typical = self.detectors[0].rarity.typical_forms(d, self.detectors[0].clean.density.tail) if final else None
         for parts in self._parts(wanted):
             rules = []
@@ -241,9 +242,9 @@ class Detection:
             windows = [self.windows.part(one.members) for one in parts]
             searches = []
             for one, own, best in zip(parts, rules, windows, strict=True):
-                rows = self.rows[one.block], self.slopes[one.block], self.stuck[one.block]
-                searches.append(Search(one.scan, own, *rows, best))
-            for one, found in zip(parts, search_rows(searches, tried, self.n_jobs), strict=True):
+                starts = Starts(kinds, self.stuck[one.block], best, one.scan.windows)
+                searches.append((one.scan.density, own, self.rows[one.block], self.slopes[one.block], starts))
+            for one, found in zip(parts, search_rows(searches, self.n_jobs), strict=True):
                 answers.labels[one.block] = found.labels
                 for whole, its in zip(answers[1:], found[1:], strict=True):
                     whole[one.members] = its

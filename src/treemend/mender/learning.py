@@ -48,24 +48,6 @@ class CrossFit:
     trusted: Booleans  # n: which rows set the threshold, of those that were judged
 
 
-def learn_detector(
-    values: Floats,
-    layout: Layout,
-    seed: int = 0,
-    n_jobs: int | None = None,
-    *,
-    learnable: Floats | None = None,
-    trust: Callable[[Floats], Booleans] | None = None,
-) -> tuple[Detector, CrossFit]:
-    """Learn a detector from clean values (n, d); return it for other rows, and the cross-fit for these.
-
-    ``learnable`` and ``trust`` are those of `cross_fit_rows`.
-    """
-    learnable = values if learnable is None else learnable
-    clean, cross_fit = cross_fit_rows(values, layout, seed, n_jobs, learnable=learnable, trust=trust)
-    return _calibrated(clean, cross_fit, seed), cross_fit
-
-
 def cross_fit_rows(
     values: Floats,
     layout: Layout,
@@ -153,7 +135,7 @@ def learn_prices(first: Floats, evidence: Floats) -> Prices:
     return Prices(price(first, SINGLE_QUANTILE), run, extra)
 
 
-def _calibrated(clean: CleanRows, cross_fit: CrossFit, seed: int) -> Detector:
+def calibrated(clean: CleanRows, cross_fit: CrossFit, seed: int) -> Detector:
     """Return the detector for other rows, with the thresholds that the reference rows' own statistics set."""
     detection, evidence = cross_fit.detection, cross_fit.detection.evidence
     judged, missing = cross_fit.trusted & (detection.fold >= 0), np.isnan(detection.given).sum(axis=1)

@@ -20,7 +20,7 @@ from treemend.mender.drift import DriftTest, learn_drift_reference
 from treemend.mender.evidence import SHIFTED
 from treemend.mender.filling import Filled, Imputation, calibrate_spread, fill, take_back
 from treemend.mender.layout import Layout
-from treemend.mender.learning import CrossFit, learn_detector
+from treemend.mender.learning import CrossFit, calibrated, cross_fit_rows
 from treemend.mender.model import MenderModel
 from treemend.progress import advance, step
 
@@ -53,7 +53,8 @@ def fit_model(
     """Learn from clean rows, or from what of them is learnable; the cross-fit judges these rows themselves."""
     learnt = values if learnable is None else learnable
     with step("learning what clean rows look like"):
-        detector, cross_fit = learn_detector(values, layout, seed, n_jobs, learnable=learnt, trust=trust)
+        clean, cross_fit = cross_fit_rows(values, layout, seed, n_jobs, learnable=learnt, trust=trust)
+        detector = calibrated(clean, cross_fit, seed)
     with step("learning how sure filled values are"):
         folds = [one.clean for one in cross_fit.detection.detectors]
         fillers = [(own.density, own.columns) for own in (clean.wide or clean for clean in folds)]

@@ -19,7 +19,8 @@ import numpy as np
 from treemend.arrays import Booleans, Floats, Integers, Labels
 from treemend.mender.boxes import move_sides
 from treemend.mender.compiled import inlined_kernel, inner_kernel, kernel
-from treemend.mender.evidence import FOREIGN, KEPT, NOISE, SHIFT, SHIFTED, SINGLE, STUCK, Scan, WindowEvidence
+from treemend.mender.density import Density
+from treemend.mender.evidence import FOREIGN, KEPT, NOISE, SHIFT, SHIFTED, SINGLE, STUCK, WindowEvidence
 from treemend.mender.moves import (
     MOST_OUT,
     Row,
@@ -68,17 +69,6 @@ class Starts(NamedTuple):
     stuck: Booleans  # n x d
     best: WindowEvidence
     windows: Windows
-
-
-class Search(NamedTuple):
-    """Rows (n, d) that are searched by the same rules; slopes are log densities of noise, less what a cell costs."""
-
-    scan: Scan
-    rules: Rules
-    rows: Floats
-    slopes: Floats
-    stuck: Booleans
-    best: WindowEvidence
 
 
 class Answers(NamedTuple):
@@ -263,19 +253,18 @@ def _mark(windows: Windows, window: int, label: int, labels: Labels) -> int:
     return int(windows.size[window])
 
 
-def search_rows(searches: Sequence[Search], tried: tuple[int, ...], n_jobs: int | None) -> list[Answers]:
-    """Find the best set of each row of each search, from some kinds of starts."""
-    kinds, sizes = np.isin(np.arange(5), tried), [len(one.rows) for one in searches]
-    answers = [Answers(np.full(one.rows.shape, KEPT, np.int8), *np.zeros((4, len(one.rows)))) for one in searches]
+def search_rows(searches: Sequence[tuple[Density, Rules, Floats, Floats, Starts]], n_jobs: int | None) -> list[Answers]:
+    """Find the best set of each row of each search; slopes are log densities of noise, less what a cell costs."""
+    shapes = [rows.shape for _, _, rows, *_ in searches]
+    answers = [Answers(np.full(shape, KEPT, np.int8), *np.zeros((4, shape[0]))) for shape in shapes]
     calls = []
-    for (scan, rules, rows, slopes, stuck, best), own in zip(searches, answers, strict=True):
-        starts = Starts(kinds, stuck, best, scan.windows)
-        calls.append((scan.density.mix, scan.density.law, rules, rules.grid, rows, slopes, starts, own))
+    for (density, rules, rows, slopes, starts), own in zip(searches, answers, strict=True):
+        calls.append((density.mix, density.law, rules, rules.grid, rows, slopes, starts, own))
 
     def task(number: int, part: slice) -> None:
         find_rows(*calls[number], part.start, part.stop)
 
-    for_parts(task, sizes, 10 * max((one.rows.shape[1] for one in searches), default=1) ** 3, n_jobs)
+    for_parts(task, [n for n, _ in shapes], 10 * max((d for _, d in shapes), default=1) ** 3, n_jobs)
     return answers
 
 

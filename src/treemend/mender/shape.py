@@ -82,7 +82,12 @@ def _split(rows: Floats, seed: int) -> Callable[[Shape], LeftOut]:
     judging = [rows[third[:MOST_JUDGED]] for third in thirds]
     filled = [roughly_filled(part) for part in learning]
     labels = cache(lambda n_components: [clusters(part, n_components, seed) for part in filled])
-    return lambda shape: LeftOut(learn_moments(learning, filled, labels(shape.n_components), shape), judging)
+
+    def left_out(shape: Shape) -> LeftOut:
+        parts = zip(learning, filled, labels(shape.n_components), strict=True)
+        return LeftOut([learn_moments(*part, shape)[0] for part in parts], judging)
+
+    return left_out
 
 
 def _choose_shrinkage(judged: LeftOut, n_components: int, guess: float) -> tuple[Shape, float]:
