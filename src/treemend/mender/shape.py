@@ -8,8 +8,7 @@ from functools import cache
 import numpy as np
 
 from treemend.arrays import Floats
-from treemend.mender.clusters import clusters
-from treemend.mender.density import LeftOut, Shape, learn_moments, roughly_filled
+from treemend.mender.density import LeftOut, Shape, clusters, learn_moments, roughly_filled
 
 # Fewer degrees of freedom would often be likelier, and find less:
 # `python -m experiments.robustness one_stretch several_stretches scattered`.
