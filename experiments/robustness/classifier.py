@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 from sklearn.svm import SVC
 
-from experiments.recording import Row, Work
+from experiments.recording import Row, do_all
 from experiments.robustness.cases import to_unit_scales
 from experiments.robustness.menders import build, mend, mend_table, quietly
 from experiments.robustness.sets import SUBJECTS, load_labels, load_rows, obtainable
@@ -31,9 +31,7 @@ def compute(settings: Settings) -> None:
     pieces = {
         f"{name} {split}": partial(_split, name, split, settings) for name in names for split in settings.splits(3)
     }
-    work = Work("classifier", settings, len(pieces))
-    work.do(pieces)
-    work.finish()
+    do_all("classifier", settings, pieces)
 
 
 def _split(name: str, split: int, settings: Settings) -> Iterator[Row]:

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.recording import Row, Work
+from experiments.recording import Row, do_all
 from experiments.robustness.cases import draw_rows
 from experiments.robustness.menders import build, mend, quietly
 from experiments.robustness.sets import obtainable
@@ -33,9 +33,7 @@ def compute(settings: Settings) -> None:
     names = obtainable(("digits",) if settings.quick else _SETS, settings)
     splits = settings.splits(_SPLITS)
     pieces = {f"{name} {split}": partial(_set, name, split, settings) for name in names for split in splits}
-    work = Work("coverage", settings, len(pieces))
-    work.do(pieces)
-    work.finish()
+    do_all("coverage", settings, pieces)
 
 
 def _masks(scattered: bool, share: float, shape: tuple[int, ...], rng: np.random.Generator) -> NDArray[np.bool_]:

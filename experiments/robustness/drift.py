@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.recording import Row, Work
+from experiments.recording import Row, do_all
 from experiments.robustness.cases import to_unit_scales
 from experiments.robustness.menders import build, quietly
 from experiments.robustness.sets import SUBJECTS, load_rows, obtainable
@@ -68,9 +68,7 @@ def compute(settings: Settings) -> None:
     """Measure every set that has rows enough."""
     names = obtainable(("digits",) if settings.quick else _SETS, settings)
     pieces = {name: partial(_set, name, settings) for name in names}
-    work = Work("drift", settings, len(pieces))
-    work.do(pieces)
-    work.finish()
+    do_all("drift", settings, pieces)
 
 
 def _set(name: str, settings: Settings) -> Iterator[Row]:
@@ -101,7 +99,4 @@ def figures(rows: Sequence[Row], earlier: Sequence[Row]) -> Iterator[Figure]:
 def tables(rows: Sequence[Row], earlier: Sequence[Row]) -> Iterator[str]:
     """Yield how often drift is told, and the rows touched."""
     yield from pivot(rows, earlier, "set", "drift", "told")
-    yield ""
-    yield "Share of the rows that were replaced in part:"
-    yield ""
-    yield from pivot(rows, earlier, "set", "drift", "touched")
+    yield from pivot(rows, earlier, "set", "drift", "touched", title="Share of the rows that were replaced in part")

@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from experiments.recording import Row, Work
+from experiments.recording import Row, do_all
 from experiments.robustness.cases import draw_rows
 from experiments.robustness.menders import build, mend, quietly
 from experiments.robustness.sets import obtainable
@@ -22,9 +22,7 @@ def compute(settings: Settings) -> None:
     """Measure every set that can be had."""
     names = obtainable(("digits",) if settings.quick else _SETS, settings)
     pieces = {name: partial(_set, name, settings) for name in names}
-    work = Work("moved", settings, len(pieces))
-    work.do(pieces)
-    work.finish()
+    do_all("moved", settings, pieces)
 
 
 def _set(name: str, settings: Settings) -> Iterator[Row]:
@@ -59,10 +57,5 @@ def figures(rows: Sequence[Row], earlier: Sequence[Row]) -> Iterator[Figure]:
 
 def tables(rows: Sequence[Row], earlier: Sequence[Row]) -> Iterator[str]:
     """Yield the shares replaced and told as unusual."""
-    yield "Replaced in part:"
-    yield ""
-    yield from pivot(rows, earlier, "set", "amount", "replaced")
-    yield ""
-    yield "Told as unusual and left as they are:"
-    yield ""
-    yield from pivot(rows, [], "set", "amount", "unusual")
+    yield from pivot(rows, earlier, "set", "amount", "replaced", title="Replaced in part")
+    yield from pivot(rows, [], "set", "amount", "unusual", title="Told as unusual and left as they are")

@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from experiments.recording import Row, Work
+from experiments.recording import Row, do_all
 from experiments.robustness.cases import to_unit_scales
 from experiments.robustness.measures import distance_quality, f1_score
 from experiments.robustness.menders import build, mend, mend_table, quietly
@@ -29,9 +29,7 @@ def compute(settings: Settings) -> None:
     """Measure every set that can be had."""
     names = obtainable(("digits",) if settings.quick else SUBJECTS, settings)
     pieces = {f"{name} {split}": partial(_set, name, split, settings) for name in names for split in settings.splits(2)}
-    work = Work("one_table", settings, len(pieces))
-    work.do(pieces)
-    work.finish()
+    do_all("one_table", settings, pieces)
 
 
 def _set(name: str, split: int, settings: Settings) -> Iterator[Row]:
@@ -129,7 +127,4 @@ def tables(rows: Sequence[Row], earlier: Sequence[Row]) -> Iterator[str]:
         ("Quality", "quality"),
         ("Quality with the clean rows known", "quality_clean_reference"),
     ):
-        yield f"{title}:"
-        yield ""
-        yield from pivot(rows, earlier, "set", column, value)
-        yield ""
+        yield from pivot(rows, earlier, "set", column, value, title=title)

@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from experiments.recording import Row, Work
+from experiments.recording import Row, do_all
 from experiments.robustness.cases import draw_rows
 from experiments.robustness.menders import build, mend, quietly
 from experiments.robustness.one_stretch import damages_of_one_stretch
@@ -24,9 +24,7 @@ def compute(settings: Settings) -> None:
     """Count on every set that can be had; nothing for an estimator that tells no kinds."""
     names = obtainable(("digits",) if settings.quick else _SETS, settings)
     pieces = {name: partial(_set, name, settings) for name in names}
-    work = Work("told_kinds", settings, len(pieces))
-    work.do(pieces)
-    work.finish()
+    do_all("told_kinds", settings, pieces)
 
 
 def _set(name: str, settings: Settings) -> Iterator[Row]:
