@@ -39,24 +39,11 @@ class BaseMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
             Clean reference rows. `treemend.Mender` needs at least five, with NaN where a value is missing;
             `treemend.TCS` at least ``n_neighbors + 2``, all complete.
         y : ignored
-            For scikit-learn's pipelines.
 
         Returns
         -------
         Mender or TCS
-            The estimator itself.
-
-        Raises
-        ------
-        ParameterError
-            If a parameter is out of range.
-        InputError
-            If the rows are too few or not numbers, or hold what they must not.
-
-        Warns
-        -----
-        UserWarning
-            If the rows are too few for the false-alarm rate, so that nothing will be declared.
+            The estimator itself; it warns if the rows are too few for the false-alarm rate.
         """
         self._fit(X)
         return self
@@ -84,7 +71,6 @@ class BaseMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         X : array-like or data frame of shape (n_samples, n_features)
             Reference rows.
         y : ignored
-            For scikit-learn's pipelines.
 
         Returns
         -------

@@ -14,7 +14,7 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
@@ -31,6 +31,8 @@ VERSION = 2
 Arrays = Mapping[str, NDArray[Any]]
 
 _NEXT_STEP = "Save the model again, or copy the file again."
+# Parameters are of any type, and JSON knows neither of these: {"tuple": [3, 4]}, {"dict": [["a", 1]]}, {"float": "inf"}.
+_TAGS: dict[str, Callable[[Any], Any]] = {"tuple": tuple, "dict": dict, "float": float}
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,13 +199,9 @@ def _decode_parameter(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     ((tag, content),) = value.items()
-    if tag == "tuple":
-        return tuple(_decode_parameter(item) for item in content)
-    if tag == "dict":
-        return {_decode_parameter(key): _decode_parameter(item) for key, item in content}
-    if tag == "float":
-        return float(content)
-    raise ValueError(f"unknown tag {tag[:20]!r}")
+    if tag not in _TAGS:
+        raise ValueError(f"unknown tag {tag[:20]!r}")
+    return _TAGS[tag](_decode_parameter(content))
 
 
 def _check_metadata(metadata: Mapping[str, str]) -> None:

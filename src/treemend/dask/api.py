@@ -70,11 +70,7 @@ def mend(
     Returns
     -------
     DaskResult
-        ``repaired``, ``mask``, ``corrupted`` and more, as collections.
-
-    Notes
-    -----
-    Whether a table as a whole has drifted away from the reference is not asked: a chunk does not know the others.
+        Rows are repaired even if the table has drifted away from the reference: a chunk does not know the others.
 
     Examples
     --------
@@ -129,12 +125,7 @@ def fit(collection: Any, *, n_rows: int = 100_000, **parameters: Any) -> Mender:
     Returns
     -------
     Mender
-        Fitted.
-
-    Notes
-    -----
-    ``docs/scaling.md`` tells what is lost against all rows. Chunks are computed twice where their lengths are unknown;
-    `dask.persist` the collection to avoid it.
+        Fitted. Chunks are computed twice, for their lengths and for their rows; `dask.persist` avoids it.
     """
     mender = Mender(**parameters)
     parts = np.ravel(np.array(_in_rows(collection).to_delayed(), dtype=object)).tolist()

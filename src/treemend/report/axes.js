@@ -44,18 +44,13 @@ const greatest = (values) => values.reduce((most, value) => (value !== null && v
 const least = (values) => values.reduce((most, value) => (value !== null && value < most ? value : most), Infinity);
 
 // ---- what all charts share
-function make(tag, given = {}, ...children) {
-  const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
+function set(node, given, children = []) {
   for (const [key, value] of Object.entries(given)) node.setAttribute(key, value);
   node.append(...children);
   return node;
 }
-function html(tag, words, given = {}) {
-  const node = document.createElement(tag);
-  node.textContent = words;
-  for (const [key, value] of Object.entries(given)) node.setAttribute(key, value);
-  return node;
-}
+const make = (tag, given = {}, ...children) => set(document.createElementNS("http://www.w3.org/2000/svg", tag), given, children);
+const html = (tag, given = {}, ...children) => set(document.createElement(tag), given, children);
 function niceTicks(low, high, wanted) {
   const rough = (high - low || 1) / Math.max(1, wanted), power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((one) => one * power).find((one) => one >= rough) || 10 * power;

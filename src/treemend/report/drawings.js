@@ -67,11 +67,7 @@ function drawMap() {
   box.setAttribute("aria-label", `Map of ${counted(totals.rows, "row")} and ${counted(totals.columns, "column")}: ${counted(totals.corrupted_cells, "value")} ${DONE} in ${counted(totals.corrupted_rows, "row")}`);
 }
 function mapKey(...items) {
-  byId("map-key").replaceChildren(...items.map(([words, kind]) => {
-    const item = html("span", "", { class: "item" });
-    item.append(html("i", "", { class: kind }), words);
-    return item;
-  }));
+  byId("map-key").replaceChildren(...items.map(([words, kind]) => html("span", { class: "item" }, html("i", { class: kind }), words)));
 }
 const covers = (record, start, stop) => [...record.corrupted, ...record.missing].some((run) => run[0] < stop && run[1] > start);
 
@@ -143,17 +139,15 @@ function drawPictures(record) {
   if (record.spread && record.filled_at.length) pictures.push([`spread, up to ${number(greatest(record.spread))}`, heat(byColumn(spreadOf(record), 0), greatest(record.spread) || 1, [0, 114, 178])]);
   if (record.evidence) pictures.push([`evidence, log odds up to ${number(greatest(record.evidence))}`, heat(byColumn(record.evidence, 0), Math.max(1, greatest(record.evidence)), [213, 94, 0])]);
   box.replaceChildren(...pictures.map(([words, colour]) => {
-    const figure = document.createElement("figure");
-    const canvas = paint(html("canvas", "", { role: "img", "aria-label": `Row ${rowName(record)}: ${words}` }), colour);
+    const canvas = paint(html("canvas", { role: "img", "aria-label": `Row ${rowName(record)}: ${words}` }), colour);
     watchPixels(canvas, (own) => own.map((index) => cellWords(record, index)).join("\n"));
-    figure.append(canvas, html("figcaption", words));
-    return figure;
+    return html("figure", {}, canvas, html("figcaption", {}, words));
   }));
 }
 // Images have no map of rows and columns, in which neighbouring pixels are apart, but an image of how often each was hit.
 function drawHits(box) {
   const hits = columns.corrupted.map((count, index) => count + columns.missing[index]), most = greatest(hits);
-  const canvas = paint(html("canvas", ""), heat(byColumn(hits, 0), most, [213, 94, 0]));
+  const canvas = paint(html("canvas"), heat(byColumn(hits, 0), most, [213, 94, 0]));
   box.classList.add("hits-image");
   box.replaceChildren(canvas);
   watchPixels(canvas, (own) => own.map((index) => `${columns.names[index]}: ${counted(hits[index], "row")}`).join("\n"), (own) => only("", columns.names[own[0]]));
@@ -247,9 +241,8 @@ const MARKS = {
 };
 function drawKey(words) {
   byId("row-key").replaceChildren(...words.map((word) => {
-    const item = html("span", "", { class: "item" });
-    item.append(make("svg", { class: "mark", viewBox: "0 0 26 12", "aria-hidden": "true" }, ...(MARKS[word] || MARKS.put).map(([tag, given]) => make(tag, given))), word);
-    return item;
+    const marks = (MARKS[word] || MARKS.put).map(([tag, given]) => make(tag, given));
+    return html("span", { class: "item" }, make("svg", { class: "mark", viewBox: "0 0 26 12", "aria-hidden": "true" }, ...marks), word);
   }));
 }
 // Pointing at a chart tells the cell; dragging zooms all charts of the row, a double click shows all columns again.
@@ -261,10 +254,10 @@ function interact(chart, record, wordsAt = (index) => cellWords(record, index)) 
   let from = null;
   chart.svg.addEventListener("pointermove", (event) => {
     const [px, py] = point(chart, event);
-    if (from !== null) for (const [key, value] of Object.entries({ x: Math.min(from, px), width: Math.abs(px - from), visibility: "visible" })) area.setAttribute(key, value);
+    if (from !== null) set(area, { x: Math.min(from, px), width: Math.abs(px - from), visibility: "visible" });
     if (px < chart.left || px > chart.right) return hideTip();
     const index = Math.min(places.length - 1, Math.max(0, indexFrom(Math.round(placeAt(px)))));
-    for (const [key, value] of Object.entries({ x1: chart.X(places[index]), x2: chart.X(places[index]), visibility: "visible" })) cursor.setAttribute(key, value);
+    set(cursor, { x1: chart.X(places[index]), x2: chart.X(places[index]), visibility: "visible" });
     showTip(event, wordsAt(index, py));
   });
   chart.svg.addEventListener("pointerleave", () => { hideTip(); from = null; area.setAttribute("visibility", "hidden"); cursor.setAttribute("visibility", "hidden"); });
