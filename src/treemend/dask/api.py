@@ -29,14 +29,7 @@ class DaskResult:
 
     Each is computed when it is asked for. To have several, compute them together: every chunk is mended once then.
     ``dask.compute(mended)[0]`` is the same object with all of them as tables in memory, ``dask.persist(mended)[0]`` one
-    whose chunks stay on the workers.
-
-    Parameters
-    ----------
-    repaired, mask, missing, spread : Dask array or data frame
-        As in `treemend.Result`; ``spread`` is None for the published method.
-    corrupted, unusual, p_values : Dask array or series
-        As in `treemend.Result`, one entry a row; ``p_values`` is None for the published method.
+    whose chunks stay on the workers. The fields are those of `treemend.Result`.
     """
 
     repaired: Any

@@ -5,9 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from treemend.arrays import Booleans, Floats, Integers, Labels
+from treemend.arrays import Array, Booleans, Floats, Integers, Labels
 
 KINDS = ("noise", "foreign", "shifted", "stuck")
 """Kinds of corruption; `Findings.kinds` holds indices into it."""
@@ -101,7 +100,7 @@ class Findings:
         return replace(self, **taken)
 
 
-def row_runs(labels: NDArray[np.integer]) -> tuple[Integers, Integers, Integers]:
+def row_runs(labels: Array) -> tuple[Integers, Integers, Integers]:
     """Return row, start and stop of each run of equal labels, in order; negative labels belong to no run."""
     edge = np.ones((len(labels), 1), dtype=bool)
     changes = np.hstack([edge, labels[:, 1:] != labels[:, :-1], edge])

@@ -12,8 +12,8 @@ from heapq import nsmallest
 from typing import Any, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from treemend.arrays import Booleans, Floats, Integers
 from treemend.exceptions import ParameterError
 from treemend.report.findings import CORRUPTED, KINDS, MISSING, Findings, findings_table, row_runs
 from treemend.report.words import headline, name_columns, rule_summary, why
@@ -147,7 +147,7 @@ class SummaryBuilder:
         self._joint_hits = np.zeros(n_columns - 1, dtype=np.int64)
         self._kinds = np.zeros((len(KINDS), 2), dtype=np.int64)
 
-    def _keep_worst(self, kept: Ranked, findings: Findings, rows: NDArray[np.int64], most: int) -> Ranked:
+    def _keep_worst(self, kept: Ranked, findings: Findings, rows: Integers, most: int) -> Ranked:
         """Keep the worst rows: corrupted before filled before untouched, the least clean first."""
         first_row = self._totals["rows"]
         n_corrupted, n_missing = findings.mask.sum(axis=1), findings.only_missing.sum(axis=1)
@@ -221,12 +221,12 @@ def plain_numbers(values: Iterable[float], digits: int = 6) -> list[float | None
     return [float(f"{value:.{digits}g}") if math.isfinite(value) else None for value in values]
 
 
-def _numbers_at(values: NDArray[np.float64] | None, columns: NDArray[np.int64], digits: int = 6) -> Any:
+def _numbers_at(values: Floats | None, columns: Integers, digits: int = 6) -> Any:
     """Return the values of one row in some columns, or None if there are none."""
     return None if values is None else plain_numbers(values[..., columns].ravel().tolist(), digits)
 
 
-def hit_together(hits: NDArray[np.int64], joint: NDArray[np.int64]) -> list[tuple[int, int, int]]:
+def hit_together(hits: Integers, joint: Integers) -> list[tuple[int, int, int]]:
     """Group adjacent columns that were mostly hit in the same rows and about as often, the most hit group first.
 
     `hits` counts the rows in which each column was hit, `joint` those in which it and the next one were. A group is its
@@ -256,7 +256,7 @@ class _CountMap:
         self._starts = np.arange(0, n_columns, self.columns_per_cell)
         self._counts = np.zeros((2, _MAP_ROWS, len(self._starts)), dtype=np.int64)
 
-    def add(self, marks: NDArray[np.bool_]) -> None:
+    def add(self, marks: Booleans) -> None:
         rows = np.arange(self._n_rows, self._n_rows + marks.shape[1])
         self._n_rows += len(rows)
         while self._n_rows > _MAP_ROWS * self.rows_per_cell:
