@@ -7,7 +7,6 @@ const summary = JSON.parse(byId("summary").textContent);
 const { columns, tree, grid, totals, rule } = summary;
 const rows = [...summary.rows, ...summary.unusual_rows];
 const KINDS = ["noise", "foreign", "shifted", "stuck"];
-const places = columns.places || columns.names.map((_, place) => place);
 const coarse = window.matchMedia("(pointer: coarse)").matches;
 const list = byId("list"), options = [...list.children];
 const state = { chosen: -1, group: "", scale: "plain", range: null, printing: false };
@@ -32,14 +31,7 @@ const number = (value) => {
 };
 const percent = (share) => `${+(100 * share).toPrecision(3)}%`;
 const unitOf = (index) => (columns.units && columns.units[index] ? ` ${columns.units[index]}` : "");
-function indexFrom(place) {
-  if (!columns.places) return place;
-  let low = 0, high = places.length - 1;
-  while (low < high) { const middle = (low + high) >> 1; if (places[middle] < place) low = middle + 1; else high = middle; }
-  return low;
-}
-const nameAt = (place) => columns.names[indexFrom(place)];
-const span = (start, stop) => (stop - start === 1 ? nameAt(start) : `${nameAt(start)} to ${nameAt(stop - 1)}`);
+const span = (start, stop) => (stop - start === 1 ? columns.names[start] : `${columns.names[start]} to ${columns.names[stop - 1]}`);
 const greatest = (values) => values.reduce((most, value) => (value !== null && value > most ? value : most), -Infinity);
 const least = (values) => values.reduce((most, value) => (value !== null && value < most ? value : most), Infinity);
 
@@ -62,7 +54,7 @@ function niceTicks(low, high, wanted) {
 function placeTicks(low, high, width) {
   const first = Math.max(0, Math.ceil(low)), last = Math.min(totals.columns - 1, Math.floor(high));
   const plain = !columns.named && !columns.order;
-  const most = width < 500 ? 9 : 14, label = (place) => (plain ? String(place) : clipMiddle(nameAt(place), most));
+  const most = width < 500 ? 9 : 14, label = (place) => (plain ? String(place) : clipMiddle(columns.names[place], most));
   const longest = plain ? String(last).length : Math.min(most, Math.max(...columns.names.slice(0, 500).map((name) => name.length)));
   const pixels = width / (high - low || 1);
   const steps = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000, 50000, 100000, 1000000];

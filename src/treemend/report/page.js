@@ -9,7 +9,7 @@ function drawValues(record) {
   byId("value-lines").replaceChildren(...record.filled_at.slice(0, MOST_LINES).map((index, i) => {
     const unit = unitOf(index);
     const spread = record.spread && record.spread[i] !== null ? `± ${number(record.spread[i])}` : "";
-    return tableRow([clip(columns.names[index], 80), kindAt(record, places[index]), record.before[index] === null ? "missing" : number(record.before[index]) + unit,
+    return tableRow([clip(columns.names[index], 80), kindAt(record, index), record.before[index] === null ? "missing" : number(record.before[index]) + unit,
       number(record.after[i]) + unit, spread, record.evidence && record.before[index] !== null ? number(record.evidence[index]) : ""]);
   }));
   byId("value-more").textContent = record.filled_at.length > MOST_LINES ? `and ${counted(record.filled_at.length - MOST_LINES, "value")} more` : "";
@@ -59,7 +59,7 @@ function showGroup(group) {
 }
 function hitsColumn(record, wanted) {
   const exact = columns.names.findIndex((name) => name.toLowerCase() === wanted);
-  if (exact >= 0) return covers(record, places[exact], places[exact] + 1);
+  if (exact >= 0) return covers(record, exact, exact + 1);
   return record.filled_at.some((index) => columns.names[index].toLowerCase().includes(wanted));
 }
 function filter() {
