@@ -132,13 +132,7 @@ class Result(ResultPlots):
 
 
 def adjusted_p_values(p_values: Floats) -> Floats:
-    """Return Benjamini and Hochberg's adjusted p-values (q-values).
-
-    Examples
-    --------
-    >>> adjusted_p_values(np.array([0.01, 0.5, 0.02, 0.9])).round(3).tolist()
-    [0.04, 0.667, 0.04, 0.9]
-    """
+    """Return Benjamini and Hochberg's adjusted p-values (q-values)."""
     from scipy.stats import false_discovery_control
 
     # Rounding must not make a q-value smaller than its p-value.

@@ -6,7 +6,7 @@ then be in the sample together or not at all.
 
 import numpy as np
 
-from treemend.arrays import Array, Floats, Integers
+from treemend.arrays import Floats, Integers
 
 _BLOCK = 2**20
 # Shifts and factors of SplitMix64: different numbers stay different.

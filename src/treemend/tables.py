@@ -250,15 +250,7 @@ def check_range(values: Floats, names: tuple[str, ...] | None) -> None:
 
 
 def columns_difference(expected: Sequence[str], got: Sequence[str]) -> str:
-    """Tell missing, extra and reordered columns.
-
-    Examples
-    --------
-    >>> print(columns_difference(["a", "b", "c"], ["b", "a", "x"]))
-    - missing: 'c'
-    + extra: 'x'
-    ~ out of order: 'a' (column 0 of the reference, here 1), 'b' (column 1 of the reference, here 0)
-    """
+    """Tell missing, extra and reordered columns."""
     place, known = ({name: position for position, name in enumerate(names)} for names in (got, expected))
     shared = [name for name in expected if name in place]
     in_order = shared == sorted(shared, key=place.__getitem__)

@@ -153,9 +153,7 @@ class SummaryBuilder:
         keys = (group, score, -(n_corrupted + n_missing), np.arange(first_row, first_row + len(group)))
         worst = nsmallest(most, [*kept, *zip(*(key[rows].tolist() for key in keys), strict=True)])
         new = [rank for rank in worst if rank not in kept]
-        if not new:
-            return kept
-        taken = findings.take(np.array([rank[-1] for rank in new]) - first_row)
+        taken = findings.take(np.array([rank[-1] for rank in new], dtype=np.int64) - first_row)
         if taken.node_scores is not None:
             taken = replace(taken, node_scores=taken.node_scores(np.arange(len(new))).__getitem__)
         both = kept | {rank: taken.take(np.array([place])) for place, rank in enumerate(new)}

@@ -47,13 +47,7 @@ def name_run(first: str, last: str) -> str:
 
 
 def name_columns(columns: Integers, names: Sequence[str]) -> str:
-    """Name columns in the order of the table, by at most three runs, whatever their order in charts.
-
-    Examples
-    --------
-    >>> name_columns(np.array([6, 1, 2, 3]), list("abcdefgh"))
-    'b to d and g'
-    """
+    """Name columns in the order of the table, by at most three runs, whatever their order in charts."""
     columns = np.sort(columns)
     runs = np.split(columns, np.flatnonzero(np.diff(columns) > 1) + 1)
     words = [name_run(names[run[0]], names[run[-1]]) for run in runs[:_MOST_RUNS]]
