@@ -43,10 +43,13 @@ function set(node, given, children = []) {
 }
 const make = (tag, given = {}, ...children) => set(document.createElementNS("http://www.w3.org/2000/svg", tag), given, children);
 const html = (tag, given = {}, ...children) => set(document.createElement(tag), given, children);
+// The smallest of 1, 2, 5, 10, 20 and so on, and of tenths of these, that is large enough.
+function niceStep(enough) {
+  const power = 10 ** Math.floor(Math.log10(enough));
+  return [1, 2, 5].map((one) => one * power).find((one) => one >= enough) || 10 * power;
+}
 function niceTicks(low, high, wanted) {
-  const rough = (high - low || 1) / Math.max(1, wanted), power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((one) => one * power).find((one) => one >= rough) || 10 * power;
-  const ticks = [];
+  const step = niceStep((high - low || 1) / Math.max(1, wanted)), ticks = [];
   for (let tick = Math.ceil(low / step - 1e-9) * step; tick <= high + step * 1e-9; tick += step) ticks.push(+tick.toPrecision(12));
   return ticks;
 }
@@ -57,11 +60,8 @@ function placeTicks(low, high, width) {
   const most = width < 500 ? 9 : 14, label = (place) => (plain ? String(place) : clipMiddle(columns.names[place], most));
   const longest = plain ? String(last).length : Math.min(most, Math.max(...columns.names.slice(0, 500).map((name) => name.length)));
   const pixels = width / (high - low || 1);
-  const steps = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000, 50000, 100000, 1000000];
-  const level = steps.find((step) => step * pixels >= 7.4 * longest + 10) || 1000000;
-  const turned = !plain && level > 1;
-  const step = turned ? steps.find((one) => one * pixels >= 16) || 1000000 : level;
-  const ticks = [];
+  const level = Math.max(1, niceStep((7.4 * longest + 10) / pixels)), turned = !plain && level > 1;
+  const step = turned ? Math.max(1, niceStep(16 / pixels)) : level, ticks = [];
   for (let place = Math.ceil(first / step) * step; place <= last; place += step) ticks.push([place, label(place)]);
   return [ticks, turned ? Math.round(longest * 5.4) : 0];
 }
