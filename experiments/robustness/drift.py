@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.recording import Row, do_all
+from experiments.recording import Row
 from experiments.robustness.cases import to_unit_scales
 from experiments.robustness.menders import build, quietly
-from experiments.robustness.sets import SUBJECTS, load_rows, obtainable
+from experiments.robustness.sets import SUBJECTS, load_rows, measure_sets
 from experiments.robustness.settings import Settings
 from experiments.robustness.summaries import Figure, mean, number, pivot
 from treemend.synthetic import corrupt, stretch_masks
@@ -66,9 +66,7 @@ def told(mended: Any) -> bool:
 
 def compute(settings: Settings) -> None:
     """Measure every set that has rows enough."""
-    names = obtainable(("digits",) if settings.quick else _SETS, settings)
-    pieces = {name: partial(_set, name, settings) for name in names}
-    do_all("drift", settings, pieces)
+    measure_sets("drift", settings, _SETS, _set)
 
 
 def _set(name: str, settings: Settings) -> Iterator[Row]:

@@ -1,14 +1,13 @@
 """Rows that are rare but consistent: all values moved by the same share of their range, nothing overwritten."""
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 
 import numpy as np
 
-from experiments.recording import Row, do_all
+from experiments.recording import Row
 from experiments.robustness.cases import draw_rows
 from experiments.robustness.menders import build, mend, quietly
-from experiments.robustness.sets import obtainable
+from experiments.robustness.sets import measure_sets
 from experiments.robustness.settings import Settings
 from experiments.robustness.summaries import Figure, mean, number, pivot
 
@@ -20,9 +19,7 @@ _SETS = ("digits", "image", "wdbc", "tecator", "gas_drift", "ringnorm", "sonar",
 
 def compute(settings: Settings) -> None:
     """Measure every set that can be had."""
-    names = obtainable(("digits",) if settings.quick else _SETS, settings)
-    pieces = {name: partial(_set, name, settings) for name in names}
-    do_all("moved", settings, pieces)
+    measure_sets("moved", settings, _SETS, _set)
 
 
 def _set(name: str, settings: Settings) -> Iterator[Row]:
