@@ -64,19 +64,7 @@ class BaseMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         return cast(Result, self._mend(self._suspects(X), None))
 
     def fit_mend(self, X: Any, y: Any = None) -> Result:
-        """Learn from rows and mend them, each judged without itself.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            Reference rows.
-        y : ignored
-
-        Returns
-        -------
-        Result
-            As from `mend`.
-        """
+        """Learn from rows and return what `mend` does for them, each judged without itself; ``y`` is ignored."""
         own = self._fit(X)
         return cast(Result, self._mend(self._suspects(X), own))
 
@@ -110,14 +98,9 @@ class BaseMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         return np.where(self._declared(self._suspects(X).values, None), -1, 1)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted estimator to a model file, which `treemend.load` reads.
+        """Write the fitted estimator to a model file (``.safetensors`` as a rule), which `treemend.load` reads.
 
         An existing file is replaced, completely or not at all. Nothing in the file is code.
-
-        Parameters
-        ----------
-        path : path
-            Where to; the usual ending is ``.safetensors``.
         """
         check_is_fitted(self)
         names, parameters = tuple(getattr(self, "feature_names_in_", ())) or None, self.get_params(deep=False)

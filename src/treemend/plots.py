@@ -77,8 +77,6 @@ class ResultPlots:
     def plot_row(self, row: int, *, true: ArrayLike | None = None, ax: "Axes | None" = None) -> "Figure":
         """Plot a row before and after, with the replaced cells shaded; a row of a grid as pictures.
 
-        Plots need matplotlib (``pip install treemend[plots]``).
-
         Parameters
         ----------
         row : int

@@ -64,21 +64,6 @@ def mend(
     -------
     DaskResult
         Rows are repaired even if the table has drifted away from the reference: a chunk does not know the others.
-
-    Examples
-    --------
-    >>> import dask.array as da
-    >>> import treemend.dask
-    >>> from treemend import Mender
-    >>> from treemend.synthetic import waves
-    >>> mender = Mender(false_alarm_rate=0.05).fit(waves(500, rng=0))
-    >>> suspect = waves(6, rng=1)
-    >>> suspect[1, 8:16] = np.random.default_rng(2).uniform(-2, 2, 8)
-    >>> mended = treemend.dask.mend(da.from_array(suspect, chunks=(2, 32)), mender)
-    >>> mended.repaired
-    dask.array<item, shape=(6, 32), dtype=float64, chunksize=(2, 32), chunktype=numpy.ndarray>
-    >>> mended.corrupted.compute()
-    array([False,  True, False, False, False, False])
     """
     return DaskResult(**_mapped(collection, model, partial(mend_table, rate=false_alarm_rate)))
 
