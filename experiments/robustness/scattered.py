@@ -94,7 +94,9 @@ def _along_the_narrowest(true: Rows, masks: NDArray[np.bool_], gamma: float, cor
     corrupted = true.copy()
     for row, mask in zip(corrupted, masks, strict=True):
         eigenvalues, vectors = np.linalg.eigh(correlation[np.ix_(mask, mask)])
-        row[mask] = gamma * np.sqrt(mask.sum() * eigenvalues[0]) * vectors[:, 0]
+        # Libraries differ in the sign of an eigenvector.
+        narrowest = vectors[:, 0] * np.sign(vectors[np.abs(vectors[:, 0]).argmax(), 0])
+        row[mask] = gamma * np.sqrt(mask.sum() * eigenvalues[0]) * narrowest
     return corrupted
 
 

@@ -51,7 +51,7 @@ def test_a_failed_fit_leaves_the_estimator_as_it_was(rows):
 @pytest.mark.parametrize("n_columns", [12, 600])
 def test_fractions_among_counts_are_found(n_columns):
     rng = np.random.default_rng(0)
-    counts = rng.poisson(np.exp(rng.normal(size=(400, 1)) + 1), size=(400, n_columns)).astype(float)
+    counts = rng.poisson(np.exp(rng.normal(size=(700, 1)) + 1), size=(700, n_columns)).astype(float)
     suspects = counts[300:]
     wrong = np.zeros(suspects.shape, bool)
     wrong[::2, 4:9] = True
