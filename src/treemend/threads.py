@@ -73,8 +73,13 @@ def for_chunks(
     n_threads = thread_count(n_jobs)
     size = chunk_size(n_rows, work_per_row, n_threads, largest)
     slices = [slice(begin, min(begin + size, n_rows)) for begin in range(0, n_rows, size)]
+    if len(slices) <= 1:
+        # Nothing to show between its beginning and its end.
+        for part in slices:
+            task(part)
+        return
     results: Iterable[None] = map(task, slices)
-    if n_threads > 1 and len(slices) > 1:
+    if n_threads > 1:
         if n_threads not in _POOLS:
             _POOLS[n_threads] = ThreadPoolExecutor(n_threads, thread_name_prefix="treemend")
         results = _POOLS[n_threads].map(task, slices)

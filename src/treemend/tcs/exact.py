@@ -35,10 +35,9 @@ Errors = tuple[F64, F64]
 
 
 class Sought(NamedTuple):
-    """Rows whose K-th radii are sought, the reference rows left out, and errors, one a node and rows x nodes."""
+    """Rows whose K-th radii are sought, and errors, one a node and rows x nodes."""
 
     rows: F64
-    left_out: I64
     relative: F64
     absolute: F64
     k: int
@@ -140,7 +139,7 @@ def nearest_by_estimates(
 
 
 @njit(cache=True, nogil=True, fastmath={"nnan"})
-def _smallest_of_folds(cells: F32, n_lanes: int, folded: F32, smallest: F32, rank: int) -> None:
+def _smallest_of_folds(cells: F32, n_lanes: int, folded: F32, smallest: F32) -> None:
     """Fill ``smallest``, ranks x nodes, with the smallest minima of folds at every node, ascending.
 
     ``folded``, folds x (nodes x lanes), takes minima over every ``folds``-th block: disjoint sets of rows, so that the
@@ -149,7 +148,7 @@ def _smallest_of_folds(cells: F32, n_lanes: int, folded: F32, smallest: F32, ran
     folds, length = folded.shape
     n_columns = smallest.shape[1]
     passed_on = np.zeros(n_columns, dtype=np.float32)
-    smallest[:rank] = np.inf
+    smallest[:] = np.inf
     for fold in range(folds):
         for k in range(length):
             folded[fold, k] = cells[fold, k]
@@ -159,7 +158,7 @@ def _smallest_of_folds(cells: F32, n_lanes: int, folded: F32, smallest: F32, ran
         for lane in range(n_lanes):
             for node in range(length // n_lanes):
                 passed_on[node] = folded[fold, node * n_lanes + lane]
-            for k in range(rank):
+            for k in range(len(smallest)):
                 for node in range(n_columns):
                     value, low = passed_on[node], smallest[k, node]
                     smallest[k, node] = min(low, value)
@@ -204,7 +203,7 @@ def kth_radii(
         Reference rows, and where the nodes begin and end, both with columns in fours unless a cell is one row.
     """
     begin, end = ends
-    rows, left_out, relative, absolute, n_neighbors = sought
+    rows, relative, absolute, n_neighbors = sought
     _, n_blocks, n_columns, n_lanes = minima.shape
     single, shift = len(seconds) == 0, 0
     while 1 << shift < n_lanes:
@@ -215,21 +214,17 @@ def kth_radii(
     folds = max(int(math.sqrt(n_blocks)) * 16 // n_lanes, (2 * n_neighbors + 1) // n_lanes + 1)
     folds = min(n_blocks, folds)
     folded = np.empty((folds, n_columns * n_lanes), dtype=np.float32)
-    smallest = np.empty((n_neighbors + 1, (n_columns + 15) // 16 * 16), dtype=np.float32)
+    smallest = np.empty((n_neighbors, (n_columns + 15) // 16 * 16), dtype=np.float32)
     listed = np.empty(folds * n_lanes + 1, dtype=np.int64)
     opened = np.empty(n_blocks * n_lanes + 1, dtype=np.int64)
     values = np.empty((n_blocks * n_lanes + 1) * ROWS_IN_CELL)
     found = np.empty((n_blocks * n_lanes + 1) * ROWS_IN_CELL)
     nearest, squares = np.empty(n_neighbors), np.empty(cells.shape[1] + ROWS_IN_CELL)
     for r in range(first, last):
-        own_cell, own_place = left_out[r], 0
-        if own_cell >= 0 and not single:
-            own_cell, own_place = own_cell // LANES * CELLS + own_cell % CELLS, own_cell % LANES // CELLS
-        rank = n_neighbors + (left_out[r] >= 0)
-        _smallest_of_folds(minima[r - first].reshape(n_blocks, n_columns * n_lanes), n_lanes, folded, smallest, rank)
+        _smallest_of_folds(minima[r - first].reshape(n_blocks, n_columns * n_lanes), n_lanes, folded, smallest)
         for node in range(len(begin)):
             far, near, columns = 1 + relative[node], 1 - relative[node], (begin[node], end[node])
-            error, top = absolute[r, node], np.float64(smallest[rank - 1, node])
+            error, top = absolute[r, node], np.float64(smallest[n_neighbors - 1, node])
             bound = ((math.sqrt(top) * far + 2 * error) / near) ** 2 * (1 + MARGIN)
             if error == 0:
                 # K rows have estimates up to this one, so that only smaller ones matter; there may be many equal ones.
@@ -249,16 +244,11 @@ def kth_radii(
             n_open = n_found = 0
             for k in range(n_opened):
                 cell = opened[k]
-                if cell != own_cell and (
-                    single or seconds[r - first, cell >> shift, node, cell & (n_lanes - 1)] > bound
-                ):
+                if single or seconds[r - first, cell >> shift, node, cell & (n_lanes - 1)] > bound:
                     opened[n_open], values[n_open] = cell, values[k]
                     n_open += 1
-                elif not single:
-                    _measure(cells, cell, rows[r], columns, alpha, squares)
-                    if cell == own_cell:
-                        squares[own_place] = np.inf
-                    for i in range(ROWS_IN_CELL):
+                else:
+                    for i in range(_measure(cells, cell, rows[r], columns, alpha, squares)):
                         found[n_found] = squares[i]
                         n_found += squares[i] <= bound
             values[n_open : n_open + n_found] = found[:n_found]

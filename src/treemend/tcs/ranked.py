@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numba import njit
@@ -28,7 +28,7 @@ N_FIRST = 2
 Pass = tuple[int, int, int, int, int]
 
 
-def n_kept(width: I64, alpha: float) -> I64:
+def n_kept(width: NDArray[Any], alpha: float) -> I64:
     """Return how many of ``width`` squared differences count."""
     return np.asarray(np.maximum(1, np.floor(alpha * width + 1e-9)), dtype=np.int64)
 
@@ -65,9 +65,15 @@ class RankedScan:
 
     def radii(self, sought: Sought) -> F64:
         """Return exact K-th radii, rows x nodes."""
-        ends, on_wires = (self.tree.start, self.tree.stop), self._on_wires(sought.rows)
-        cells = self.reference[:, :, None]
-        radii: F64 = ranked_radii(self.blocks, on_wires, self.network, cells, ends, self.alpha, sought)
+        ends, cells, radii = (
+            (self.tree.start, self.tree.stop),
+            self.reference[:, :, None],
+            np.empty_like(sought.absolute),
+        )
+        for at, network in self._networks(sought.rows, self.alpha):
+            these = sought._replace(rows=sought.rows[at], absolute=sought.absolute[at])
+            on_wires = self._on_wires(these.rows)
+            radii[at] = ranked_radii(self.blocks, on_wires, network, cells, ends, self.alpha, these)
         return radii
 
     def estimates(self, rows: F64, nodes: I64, alpha: float) -> F32:
@@ -82,16 +88,11 @@ class RankedScan:
 
     def count_within(self, rows: F64, counting: Counting) -> None:
         """Count the reference rows with estimates up to two limits, until K are up to the first."""
-        (limits, k, counts), every = counting, np.arange(len(self.tree.start))
-        parent, n_steps = self.tree.parent, 2 * self.near.cut.shape[1]
-        for at, network in self._networks(rows, self.alpha):
-            part, on_wires, nodes, first = Counting(limits[:, at], k, counts[:, at]), self._on_wires(rows[at]), every, 0
-            if network is self.network:
-                first, nodes = N_FIRST, np.setdiff1d(every, self.near.nodes[1:])
-                count_ranked(self.near, on_wires, network, every, parent, part, 0, first)
-                count_near(self.near, on_wires, self.kept, part)
-            count_ranked(self.near, on_wires, network, nodes, parent, part, first, n_steps)
-            counts[:, at] = part.counts
+        on_wires, every, (near, parent) = self._on_wires(rows), np.arange(len(self.kept)), (self.near, self.tree.parent)
+        count_ranked(near, on_wires, self.network, every, parent, counting, 0, N_FIRST)
+        count_near(near, on_wires, self.kept, counting)
+        wide, n_steps = np.setdiff1d(every, near.nodes[1:]), 2 * near.cut.shape[1]
+        count_ranked(near, on_wires, self.network, wide, parent, counting, N_FIRST, n_steps)
 
     @cached_property
     def near(self) -> NearRows:
