@@ -100,16 +100,12 @@ def _kth_smallest(values: F64, count: int, k: int, scratch: F64) -> float:
     """Return the k-th smallest, counted from 1, of the first ``count`` values; ``scratch`` takes k numbers."""
     if count < k:
         return np.inf
-    # From the end that is nearer, with all signs turned if that is the upper one.
-    sign = 1.0 if 2 * k <= count + 1 else -1.0
-    k = k if sign > 0 else count + 1 - k
     for place in range(k):
         scratch[place] = np.inf
     for i in range(count):
-        value = sign * values[i]
-        if value < scratch[k - 1]:
-            _insert(scratch, k - 1, value)
-    return float(sign * scratch[k - 1])
+        if values[i] < scratch[k - 1]:
+            _insert(scratch, k - 1, values[i])
+    return float(scratch[k - 1])
 
 
 @njit(cache=True, nogil=True)

@@ -11,19 +11,11 @@ from numpy.typing import NDArray
 
 from treemend.tcs import network as operations
 from treemend.tcs.exact import FASTMATH, PADDING, Counting, Ends, Sought, count_up_to, kth_radii
-from treemend.tcs.near import NearRows, count_near, own_block
+from treemend.tcs.near import NearRows, build_near, count_near, own_block
 from treemend.tcs.network import LANES, Network, estimate_block
 from treemend.tcs.tree import F32, F64, I64, AttributeTree
 
 __all__ = ["RankedScan", "n_kept"]
-
-WIRES_IN_CACHE = 64
-
-SAMPLE = 16
-"""Rows of a part that say in which column it is widest: more take longer to lay out and place rows little better."""
-
-N_FIRST = 2
-"""In so many blocks K rows within the limits are looked for at all nodes before narrow nodes are by themselves."""
 
 Pass = tuple[int, int, int, int, int]
 
@@ -65,11 +57,8 @@ class RankedScan:
 
     def radii(self, sought: Sought) -> F64:
         """Return exact K-th radii, rows x nodes."""
-        ends, cells, radii = (
-            (self.tree.start, self.tree.stop),
-            self.reference[:, :, None],
-            np.empty_like(sought.absolute),
-        )
+        ends, cells = (self.tree.start, self.tree.stop), self.reference[:, :, None]
+        radii = np.empty_like(sought.absolute)
         for at, network in self._networks(sought.rows, self.alpha):
             these = sought._replace(rows=sought.rows[at], absolute=sought.absolute[at])
             on_wires = self._on_wires(these.rows)
@@ -88,29 +77,22 @@ class RankedScan:
 
     def count_within(self, rows: F64, counting: Counting) -> None:
         """Count the reference rows with estimates up to two limits, until K are up to the first."""
-        on_wires, every, (near, parent) = self._on_wires(rows), np.arange(len(self.kept)), (self.near, self.tree.parent)
-        count_ranked(near, on_wires, self.network, every, parent, counting, 0, N_FIRST)
-        count_near(near, on_wires, self.kept, counting)
-        wide, n_steps = np.setdiff1d(every, near.nodes[1:]), 2 * near.cut.shape[1]
-        count_ranked(near, on_wires, self.network, wide, parent, counting, N_FIRST, n_steps)
+        on_wires, nodes = self._on_wires(rows), np.arange(len(self.kept))
+        of_root, of_narrow = self.near
+        count_near(of_narrow, on_wires, self.kept, counting)
+        wide = np.setdiff1d(nodes, of_narrow.nodes)
+        count_ranked(of_root, on_wires, self.network, wide, self.tree.parent, counting)
 
     @cached_property
-    def near(self) -> NearRows:
-        """Reference rows in an order of their own for the root and for each narrow node."""
-        n_rows, n_wires, n_blocks = len(self.reference), self.network.weights.shape[1], len(self.blocks)
-        rows = np.full((n_blocks * LANES, n_wires), PADDING)
-        rows[:n_rows, self.wire] = self.reference - self.centre
+    def near(self) -> tuple[NearRows, NearRows]:
+        """Reference rows in an order of their own for the root, and for each narrow node."""
+        n_wires, root = self.network.weights.shape[1], np.zeros(1, dtype=np.int64)
         width = n_wires >> self.tree.depth
-        nodes, n_splits = np.append(0, np.flatnonzero(width <= 8)), 1 << (n_blocks.bit_length() - 1)
-        begin, width = self.wire[self.tree.start[nodes]], width[nodes]
-        first = np.append(0, np.cumsum(n_blocks * np.maximum(4, width)))
-        column, cut = (np.zeros((len(nodes), n_splits), dtype=dtype) for dtype in (np.int64, np.float32))
-        blocks = np.full((first[-1], LANES), PADDING)
-        for n, (low, high) in enumerate(zip(begin, begin + width, strict=True)):
-            rows[:n_rows, low:high] = rows[_halved_again(rows[:n_rows, low:high], column[n], cut[n]), low:high]
-            in_order = rows[:, low:high].reshape(n_blocks, LANES, width[n]).transpose(0, 2, 1)
-            blocks[first[n] : first[n + 1]].reshape(n_blocks, -1, LANES)[:, : width[n]] = in_order
-        return NearRows(nodes, begin, np.maximum(4, width), first, column, cut, blocks)
+        narrow = np.flatnonzero(width <= 8)
+        rows = self.blocks.reshape(len(self.blocks), n_wires, LANES).transpose(0, 2, 1).reshape(-1, n_wires)
+        rows = rows[: len(self.reference)]
+        of_narrow = build_near(rows, narrow, self.wire[self.tree.start[narrow]], width[narrow])
+        return build_near(rows, root, root, width[:1]), of_narrow
 
     def _networks(self, rows: F64, alpha: float) -> Iterator[tuple[slice | NDArray[np.intp], Network]]:
         """Yield rows with the network for them: all complete ones, and each with missing values by itself."""
@@ -128,22 +110,6 @@ class RankedScan:
         on_wires = np.zeros((len(rows), self.network.weights.shape[1] + 8), dtype=np.float32)
         on_wires[:, self.wire] = np.where(np.isnan(rows), -PADDING, rows - self.centre)
         return on_wires
-
-
-def _halved_again(rows: F32, column: I64, cut: F32) -> I64:
-    """Return an order of rows, halved at medians of the widest columns, and write which and where."""
-    n_rows, n_splits = len(rows), len(cut)
-    # As many as can be halved: the last ones stand for the first again, and are left out in the end.
-    order = np.arange(-(-n_rows // n_splits) * n_splits)
-    for level in range(n_splits.bit_length() - 1):
-        parts, at = order.reshape(1 << level, -1), slice(1 << level, 2 << level)
-        n_left = parts.shape[1] // 2
-        sample = rows[parts[:, :: max(1, parts.shape[1] // SAMPLE)] % n_rows]
-        column[at] = np.argmax(np.ptp(sample, axis=1), axis=1)
-        values = rows[parts % n_rows, column[at, None]]
-        turn = np.argpartition(values, n_left, axis=1)
-        order, cut[at] = np.take_along_axis(parts, turn, 1), np.take_along_axis(values, turn, 1)[:, n_left]
-    return order.ravel()[order.ravel() < n_rows]
 
 
 def _build_network(tree: AttributeTree) -> tuple[I64, Network]:
@@ -179,13 +145,9 @@ def _build_network(tree: AttributeTree) -> tuple[I64, Network]:
 
 def _sorting_passes(begin: int, end: int) -> list[Pass]:
     """Return the passes that sort the wires of one node, of 4 wires at least."""
-    width = end - begin
-    if width > WIRES_IN_CACHE:
-        middle = (begin + end) // 2
-        return _sorting_passes(begin, middle) + _sorting_passes(middle, end) + _merging_passes(begin, end, width)
     passes: list[Pass] = [(operations.SQUARE, begin, end, 4, 0)]
     merged = 8
-    while merged <= width:
+    while merged <= end - begin:
         passes += _merging_passes(begin, end, merged)
         merged *= 2
     return passes
@@ -244,21 +206,18 @@ def ranked_radii(
 
 
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
-def count_ranked(
-    near: NearRows, rows: F32, network: Network, nodes: I64, parent: I64, counting: Counting, first: int, last: int
-) -> None:
-    """Count estimates at some nodes, with a node its parent, in some of the steps from a row's place at the root on.
+def count_ranked(near: NearRows, rows: F32, network: Network, nodes: I64, parent: I64, counting: Counting) -> None:
+    """Count estimates at some nodes, with a node its parent, from the row's own place at the root on.
 
     For each block, a node in doubt is estimated together with all nodes below it.
     """
-    n_nodes, wires = len(parent), np.zeros(LANES * network.weights.shape[1], dtype=np.float32)
-    blocks = near.blocks[: near.first[1]].reshape(-1, len(network.weights[0]) // 8, 8 * LANES)
+    n_nodes, blocks, wires = len(parent), near.blocks[0], np.zeros(LANES * network.weights.shape[1], dtype=np.float32)
     estimates = np.zeros((n_nodes + 1, LANES), dtype=np.float32)
     tops, doubtful = np.empty((2, n_nodes + 1), dtype=np.int64)
     covered, counts, k = np.zeros(n_nodes, dtype=np.bool_), counting.counts, counting.k
     for r in range(len(rows)):
         place, decided = own_block(near, 0, rows[r]), True
-        for step in range(first, last):
+        for step in range(2 * near.cut.shape[1]):
             block = place ^ step
             if block >= len(blocks):
                 continue
