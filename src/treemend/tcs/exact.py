@@ -201,17 +201,12 @@ def kth_radii(
     begin, end = ends
     rows, relative, absolute, n_neighbors = sought
     _, n_blocks, n_columns, n_lanes = minima.shape
-    single, shift = len(seconds) == 0, 0
-    while 1 << shift < n_lanes:
-        # To divide by the number of lanes, a power of two.
-        shift += 1
     # Few folds make the search for the K-th smallest short, many make what is read of each fold short; there must be
     # clearly more minima than neighbours for a tight bound (benchmarks/speed).
     folds = max(int(math.sqrt(n_blocks)) * 16 // n_lanes, (2 * n_neighbors + 1) // n_lanes + 1)
     folds = min(n_blocks, folds)
     folded = np.empty((folds, n_columns * n_lanes), dtype=np.float32)
     smallest = np.empty((n_neighbors, (n_columns + 15) // 16 * 16), dtype=np.float32)
-    listed = np.empty(folds * n_lanes + 1, dtype=np.int64)
     opened = np.empty(n_blocks * n_lanes + 1, dtype=np.int64)
     values = np.empty((n_blocks * n_lanes + 1) * ROWS_IN_CELL)
     found = np.empty((n_blocks * n_lanes + 1) * ROWS_IN_CELL)
@@ -225,28 +220,22 @@ def kth_radii(
             if error == 0:
                 # K rows have estimates up to this one, so that only smaller ones matter; there may be many equal ones.
                 bound = top * (1 - 1e-9) if top > 0 else -1.0
-            n_listed = 0
+            n_open = n_found = 0
             for fold in range(folds):
                 for lane in range(n_lanes):
-                    listed[n_listed] = fold * n_lanes + lane
-                    n_listed += folded[fold, node * n_lanes + lane] <= bound
-            n_opened = 0
-            for k in range(n_listed):
-                lane = listed[k] & (n_lanes - 1)
-                for block in range(listed[k] >> shift, n_blocks, folds):
-                    opened[n_opened] = (block << shift) + lane
-                    values[n_opened] = minima[r - first, block, node, lane]
-                    n_opened += values[n_opened] <= bound
-            n_open = n_found = 0
-            for k in range(n_opened):
-                cell = opened[k]
-                if single or seconds[r - first, cell >> shift, node, cell & (n_lanes - 1)] > bound:
-                    opened[n_open], values[n_open] = cell, values[k]
-                    n_open += 1
-                else:
-                    for i in range(_measure(cells, cell, rows[r], columns, alpha, squares)):
-                        found[n_found] = squares[i]
-                        n_found += squares[i] <= bound
+                    if folded[fold, node * n_lanes + lane] > bound:
+                        continue
+                    for block in range(fold, n_blocks, folds):
+                        if minima[r - first, block, node, lane] > bound:
+                            continue
+                        cell = block * n_lanes + lane
+                        if len(seconds) == 0 or seconds[r - first, block, node, lane] > bound:
+                            opened[n_open], values[n_open] = cell, minima[r - first, block, node, lane]
+                            n_open += 1
+                            continue
+                        for i in range(_measure(cells, cell, rows[r], columns, alpha, squares)):
+                            found[n_found] = squares[i]
+                            n_found += squares[i] <= bound
             values[n_open : n_open + n_found] = found[:n_found]
             kth = min(top, _kth_smallest(values, n_open + n_found, n_neighbors, nearest))
             if error > 0:
