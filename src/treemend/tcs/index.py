@@ -232,11 +232,5 @@ def _grid(centred: F64) -> float:
 
 def _scale_exponent(low: F64, high: F64) -> int:
     """Return the exponent of the widest column's width, or more where the values themselves are enormous."""
-    half_width = float(np.max(high / 2 - low / 2))
-    largest = float(max(np.max(np.abs(low)), np.max(np.abs(high))))
-    if largest == 0:
-        return 0
-    largest_exponent = math.frexp(largest)[1]
-    if half_width == 0:
-        return largest_exponent
-    return max(math.frexp(half_width)[1] + 1, largest_exponent - _WIDEST_EXPONENT)
+    half_width, exponent = float(np.max(high / 2 - low / 2)), math.frexp(max(np.max(-low), np.max(high)))[1]
+    return max(math.frexp(half_width)[1] + 1, exponent - _WIDEST_EXPONENT) if half_width > 0 else exponent

@@ -9,14 +9,11 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from treemend.tcs.exact import FASTMATH, PADDING, Counting, count_up_to
-from treemend.tcs.network import LANES, dot, eight, load, merged, sorted_by_four
+from treemend.tcs.exact import FASTMATH, Counting, count_up_to
+from treemend.tcs.network import LANES, Network, dot, eight, estimate_block, load, merged, sorted_by_four
 from treemend.tcs.tree import F32, I64
 
-__all__ = ["NearRows", "build_near", "count_near", "own_block"]
-
-SAMPLE = 16
-"""Rows of a part that say in which column it is widest: more take longer to lay out and place rows little better."""
+__all__ = ["NearRows", "count_near", "count_ranked"]
 
 
 class NearRows(NamedTuple):
@@ -31,35 +28,6 @@ class NearRows(NamedTuple):
     column: I64
     cut: F32
     blocks: F32
-
-
-def build_near(rows: F32, nodes: I64, begin: I64, width: I64) -> NearRows:
-    """Lay out reference rows, rows x wires, for nodes of some wires each."""
-    n_blocks, n_eights = -(-len(rows) // LANES), -(-max(width, default=0) // 8)
-    n_splits = 1 << (n_blocks.bit_length() - 1)
-    column, cut = (np.zeros((len(nodes), n_splits), dtype=dtype) for dtype in (np.int64, np.float32))
-    blocks = np.full((len(nodes), n_blocks, 8 * n_eights, LANES), PADDING)
-    for n, (low, high) in enumerate(zip(begin, begin + width, strict=True)):
-        in_order = np.full((n_blocks * LANES, high - low), PADDING)
-        in_order[: len(rows)] = rows[_halved_again(rows[:, low:high], column[n], cut[n]), low:high]
-        blocks[n, :, : high - low] = in_order.reshape(n_blocks, LANES, -1).transpose(0, 2, 1)
-    return NearRows(nodes, begin, column, cut, blocks.reshape(len(nodes), n_blocks, n_eights, 8 * LANES))
-
-
-def _halved_again(rows: F32, column: I64, cut: F32) -> I64:
-    """Return an order of rows, halved at medians of the widest columns, and write which and where."""
-    n_rows, n_splits = len(rows), len(cut)
-    # As many as can be halved: the last ones stand for the first again, and are left out in the end.
-    order = np.arange(-(-n_rows // n_splits) * n_splits)
-    for level in range(n_splits.bit_length() - 1):
-        parts, at = order.reshape(1 << level, -1), slice(1 << level, 2 << level)
-        n_left = parts.shape[1] // 2
-        sample = rows[parts[:, :: max(1, parts.shape[1] // SAMPLE)] % n_rows]
-        column[at] = np.argmax(np.ptp(sample, axis=1), axis=1)
-        values = rows[parts % n_rows, column[at, None]]
-        turn = np.argpartition(values, n_left, axis=1)
-        order, cut[at] = np.take_along_axis(parts, turn, 1), np.take_along_axis(values, turn, 1)[:, n_left]
-    return order.ravel()[order.ravel() < n_rows]
 
 
 @njit(forceinline=True)
@@ -88,3 +56,38 @@ def count_near(near: NearRows, rows: F32, kept: I64, counting: Counting) -> None
                     for i in range(LANES):
                         estimates[i] = dot(merged(sorted_by_four(load(near.blocks[n, block], 0, i), x)), weights)
                     count_up_to(counting, r, node, estimates)
+
+
+@njit(cache=True, nogil=True, fastmath=FASTMATH)
+def count_ranked(near: NearRows, rows: F32, network: Network, nodes: I64, parent: I64, counting: Counting) -> None:
+    """Count estimates at some nodes, with a node its parent, from the row's own place at the root on.
+
+    For each block, a node in doubt is estimated together with all nodes below it.
+    """
+    n_nodes, blocks, wires = len(parent), near.blocks[0], np.zeros(LANES * network.weights.shape[1], dtype=np.float32)
+    estimates = np.zeros((n_nodes + 1, LANES), dtype=np.float32)
+    tops, doubtful = np.empty((2, n_nodes + 1), dtype=np.int64)
+    covered, counts, k = np.zeros(n_nodes, dtype=np.bool_), counting.counts, counting.k
+    for r in range(len(rows)):
+        place, decided = own_block(near, 0, rows[r]), True
+        for step in range(2 * near.cut.shape[1]):
+            block = place ^ step
+            if block >= len(blocks):
+                continue
+            if decided:
+                n_tops = n_doubtful = 0
+                for node in nodes:
+                    in_doubt, below = counts[0, r, node] < k, node > 0 and covered[parent[node]]
+                    covered[node] = in_doubt or below
+                    tops[n_tops], doubtful[n_doubtful] = node, node
+                    n_tops += in_doubt and not below
+                    n_doubtful += in_doubt
+                if n_doubtful == 0:
+                    break
+            for i in range(n_tops):
+                estimate_block(blocks[block], rows[r], network, tops[i], wires, estimates)
+            decided = False
+            for i in range(n_doubtful):
+                node = doubtful[i]
+                count_up_to(counting, r, node, estimates[node])
+                decided |= counts[0, r, node] >= k

@@ -10,12 +10,16 @@ from numba import njit
 from numpy.typing import NDArray
 
 from treemend.tcs import network as operations
-from treemend.tcs.exact import FASTMATH, PADDING, Counting, Ends, Sought, count_up_to, kth_radii
-from treemend.tcs.near import NearRows, build_near, count_near, own_block
+from treemend.tcs.exact import FASTMATH, PADDING, Counting, Ends, Sought, kth_radii
+from treemend.tcs.near import NearRows, count_near, count_ranked
 from treemend.tcs.network import LANES, Network, estimate_block
 from treemend.tcs.tree import F32, F64, I64, AttributeTree
 
 __all__ = ["RankedScan", "n_kept"]
+
+
+SAMPLE = 16
+"""Rows of a part that say in which column it is widest: more take longer to lay out and place rows little better."""
 
 Pass = tuple[int, int, int, int, int]
 
@@ -91,8 +95,8 @@ class RankedScan:
         narrow = np.flatnonzero(width <= 8)
         rows = self.blocks.reshape(len(self.blocks), n_wires, LANES).transpose(0, 2, 1).reshape(-1, n_wires)
         rows = rows[: len(self.reference)]
-        of_narrow = build_near(rows, narrow, self.wire[self.tree.start[narrow]], width[narrow])
-        return build_near(rows, root, root, width[:1]), of_narrow
+        of_narrow = _build_near(rows, narrow, self.wire[self.tree.start[narrow]], width[narrow])
+        return _build_near(rows, root, root, width[:1]), of_narrow
 
     def _networks(self, rows: F64, alpha: float) -> Iterator[tuple[slice | NDArray[np.intp], Network]]:
         """Yield rows with the network for them: all complete ones, and each with missing values by itself."""
@@ -110,6 +114,35 @@ class RankedScan:
         on_wires = np.zeros((len(rows), self.network.weights.shape[1] + 8), dtype=np.float32)
         on_wires[:, self.wire] = np.where(np.isnan(rows), -PADDING, rows - self.centre)
         return on_wires
+
+
+def _build_near(rows: F32, nodes: I64, begin: I64, width: I64) -> NearRows:
+    """Lay out reference rows, rows x wires, for nodes of some wires each."""
+    n_blocks, n_eights = -(-len(rows) // LANES), -(-max(width, default=0) // 8)
+    n_splits = 1 << (n_blocks.bit_length() - 1)
+    column, cut = (np.zeros((len(nodes), n_splits), dtype=dtype) for dtype in (np.int64, np.float32))
+    blocks = np.full((len(nodes), n_blocks, 8 * n_eights, LANES), PADDING)
+    for n, (low, high) in enumerate(zip(begin, begin + width, strict=True)):
+        in_order = np.full((n_blocks * LANES, high - low), PADDING)
+        in_order[: len(rows)] = rows[_halved_again(rows[:, low:high], column[n], cut[n]), low:high]
+        blocks[n, :, : high - low] = in_order.reshape(n_blocks, LANES, -1).transpose(0, 2, 1)
+    return NearRows(nodes, begin, column, cut, blocks.reshape(len(nodes), n_blocks, n_eights, 8 * LANES))
+
+
+def _halved_again(rows: F32, column: I64, cut: F32) -> I64:
+    """Return an order of rows, halved at medians of the widest columns, and write which and where."""
+    n_rows, n_splits = len(rows), len(cut)
+    # As many as can be halved: the last ones stand for the first again, and are left out in the end.
+    order = np.arange(-(-n_rows // n_splits) * n_splits)
+    for level in range(n_splits.bit_length() - 1):
+        parts, at = order.reshape(1 << level, -1), slice(1 << level, 2 << level)
+        n_left = parts.shape[1] // 2
+        sample = rows[parts[:, :: max(1, parts.shape[1] // SAMPLE)] % n_rows]
+        column[at] = np.argmax(np.ptp(sample, axis=1), axis=1)
+        values = rows[parts % n_rows, column[at, None]]
+        turn = np.argpartition(values, n_left, axis=1)
+        order, cut[at] = np.take_along_axis(parts, turn, 1), np.take_along_axis(values, turn, 1)[:, n_left]
+    return order.ravel()[order.ravel() < n_rows]
 
 
 def _build_network(tree: AttributeTree) -> tuple[I64, Network]:
@@ -146,23 +179,15 @@ def _build_network(tree: AttributeTree) -> tuple[I64, Network]:
 def _sorting_passes(begin: int, end: int) -> list[Pass]:
     """Return the passes that sort the wires of one node, of 4 wires at least."""
     passes: list[Pass] = [(operations.SQUARE, begin, end, 4, 0)]
-    merged = 8
-    while merged <= end - begin:
-        passes += _merging_passes(begin, end, merged)
-        merged *= 2
+    for level in range(3, (end - begin).bit_length()):
+        stride = 1 << (level - 1)
+        while stride >= 16:
+            passes.append((operations.QUARTER, begin, end, 1 << level, stride // 2))
+            stride //= 4
+        if stride == 8:
+            passes.append((operations.HALVE, begin, end, 1 << level, 8))
+        passes.append((operations.MERGE, begin, end, 1 << level, level))
     return passes
-
-
-def _merging_passes(begin: int, end: int, width: int) -> list[Pass]:
-    """Return the passes that merge pairs of sorted nodes into nodes of ``width`` wires."""
-    passes: list[Pass] = []
-    stride = width // 2
-    while stride >= 16:
-        passes.append((operations.QUARTER, begin, end, width, stride // 2))
-        stride //= 4
-    if stride == 8:
-        passes.append((operations.HALVE, begin, end, width, 8))
-    return [*passes, (operations.MERGE, begin, end, width, width.bit_length() - 1)]
 
 
 def _counting(network: Network, kept: I64) -> Network:
@@ -203,38 +228,3 @@ def ranked_radii(
         estimate_row(blocks, on_wires[r], network, 0, estimates[0])
         kth_radii(estimates, no_seconds, cells, ends, alpha, sought, r, r + 1, radii)
     return radii
-
-
-@njit(cache=True, nogil=True, fastmath=FASTMATH)
-def count_ranked(near: NearRows, rows: F32, network: Network, nodes: I64, parent: I64, counting: Counting) -> None:
-    """Count estimates at some nodes, with a node its parent, from the row's own place at the root on.
-
-    For each block, a node in doubt is estimated together with all nodes below it.
-    """
-    n_nodes, blocks, wires = len(parent), near.blocks[0], np.zeros(LANES * network.weights.shape[1], dtype=np.float32)
-    estimates = np.zeros((n_nodes + 1, LANES), dtype=np.float32)
-    tops, doubtful = np.empty((2, n_nodes + 1), dtype=np.int64)
-    covered, counts, k = np.zeros(n_nodes, dtype=np.bool_), counting.counts, counting.k
-    for r in range(len(rows)):
-        place, decided = own_block(near, 0, rows[r]), True
-        for step in range(2 * near.cut.shape[1]):
-            block = place ^ step
-            if block >= len(blocks):
-                continue
-            if decided:
-                n_tops = n_doubtful = 0
-                for node in nodes:
-                    in_doubt, below = counts[0, r, node] < k, node > 0 and covered[parent[node]]
-                    covered[node] = in_doubt or below
-                    tops[n_tops], doubtful[n_doubtful] = node, node
-                    n_tops += in_doubt and not below
-                    n_doubtful += in_doubt
-                if n_doubtful == 0:
-                    break
-            for i in range(n_tops):
-                estimate_block(blocks[block], rows[r], network, tops[i], wires, estimates)
-            decided = False
-            for i in range(n_doubtful):
-                node = doubtful[i]
-                count_up_to(counting, r, node, estimates[node])
-                decided |= counts[0, r, node] >= k
