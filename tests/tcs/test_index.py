@@ -50,9 +50,10 @@ def assert_equal_to_twin(reference, rows, depth, alpha, n_neighbors, **options):
     for limits in (np.median(expected, axis=0), expected[0], expected.max(axis=0), np.full(tree.n_nodes, -np.inf)):
         np.testing.assert_array_equal(index.labels(rows, n_neighbors, limits, **options), expected > limits)
     for node in {0, tree.n_nodes // 2, tree.n_nodes - 1}:
+        at = np.full(len(rows), node)
+        _, numbers = index.neighbors(rows, at, n_neighbors, alpha=alpha, left_out=left_out, n_jobs=1)
         np.testing.assert_array_equal(
-            index.neighbors(rows, np.full(len(rows), node), n_neighbors, alpha=alpha, left_out=left_out, n_jobs=1),
-            naive.neighbors(reference, tree, alpha, rows, node, n_neighbors, left_out),
+            numbers, naive.neighbors(reference, tree, alpha, rows, node, n_neighbors, left_out)
         )
 
 
@@ -133,8 +134,10 @@ def test_values_whose_squares_are_out_of_range(alpha, scale):
     np.testing.assert_array_equal(scaled.labels(rows * exponent, 8, limits * exponent), radii > limits)
     nodes = np.array([0, 1, 2, 3, 4, 2])
     options = {"alpha": alpha, "left_out": None, "n_jobs": None}
-    found = scaled.neighbors(rows * exponent, nodes, 8, **options)
-    np.testing.assert_array_equal(found, plain.neighbors(rows, nodes, 8, **options))
+    distances, found = scaled.neighbors(rows * exponent, nodes, 8, **options)
+    expected, numbers = plain.neighbors(rows, nodes, 8, **options)
+    np.testing.assert_array_equal(found, numbers)
+    np.testing.assert_array_equal(distances, expected * exponent)
 
 
 def test_rows_far_from_the_reference_have_finite_radii():

@@ -82,14 +82,15 @@ class NodeIndex:
 
         The same as ``radii(rows, n_neighbors) > limits``, but K reference rows within the limit are enough to know.
         """
-        scaled, within = self._scaled(rows), np.ldexp(limits, -self.exponent)
-        labels, incomplete = np.empty((len(rows), len(within)), dtype=np.bool_), np.isnan(rows).any(axis=1)
+        within, incomplete = np.ldexp(limits, -self.exponent), np.isnan(rows).any(axis=1)
+        labels = np.empty((len(rows), len(limits)), dtype=np.bool_)
         if incomplete.any():
             labels[incomplete] = self.radii(rows[incomplete], n_neighbors, n_jobs=n_jobs) > limits
         complete = np.flatnonzero(~incomplete)
 
         def task(part: slice) -> None:
-            some = scaled[complete[part]]
+            at = complete[part]
+            some = self._scaled(rows[at])
             squares = self._squared_limits(within, self._float32_is_exact(some))
             counts = np.zeros(squares.shape, dtype=np.int64)
             self.scan.count_within(some, Counting(squares, n_neighbors, counts))
@@ -97,27 +98,24 @@ class NodeIndex:
             found = n_sure < n_neighbors
             r, nodes = np.nonzero(found & (n_possible >= n_neighbors))
             if len(r) > 0:
-                distances, _ = self._nearest(some[r], np.full(len(r), -1), nodes, n_neighbors, self.alpha, 1)
-                found[r, nodes] = distances[:, -1] > within[nodes]
-            labels[complete[part]] = found
+                distances, _ = self.neighbors(
+                    rows[at[r]], nodes, n_neighbors, alpha=self.alpha, left_out=None, n_jobs=1
+                )
+                found[r, nodes] = distances[:, -1] > limits[nodes]
+            labels[at] = found
 
         for_chunks(task, len(complete), self._work() // 4, n_jobs, largest=256)
         return labels
 
     def neighbors(
         self, rows: F64, nodes: I64, n_neighbors: int, *, alpha: float, left_out: I64 | None, n_jobs: int | None
-    ) -> I64:
-        """Return the numbers of the K nearest reference rows, at one node for each row, rows x K, nearest first.
-
-        ``left_out`` names for each row the reference row that does not count as its neighbour, -1 for none.
-        """
-        own = np.full(len(rows), -1) if left_out is None else left_out
-        return self._nearest(self._scaled(rows), own, nodes, n_neighbors, alpha, n_jobs)[1]
-
-    def _nearest(
-        self, scaled: F64, own: I64, nodes: I64, n_neighbors: int, alpha: float, n_jobs: int | None
     ) -> tuple[F64, I64]:
-        distances, numbers = np.empty((len(scaled), n_neighbors)), np.empty((len(scaled), n_neighbors), dtype=np.int64)
+        """Return distances over observed columns and numbers of the K nearest reference rows, rows x K, nearest first.
+
+        Each row has a node, and in ``left_out`` the reference row that does not count as its neighbour, -1 for none.
+        """
+        scaled, own = self._scaled(rows), np.full(len(rows), -1) if left_out is None else left_out
+        distances, numbers = np.empty((len(rows), n_neighbors)), np.empty((len(rows), n_neighbors), dtype=np.int64)
 
         def task(part: slice) -> None:
             some, at = scaled[part], nodes[part]
@@ -129,8 +127,8 @@ class NodeIndex:
             found = (distances[part], numbers[part])
             nearest_by_estimates(estimates, self.reference, some, own[part], columns, alpha, errors, found)
 
-        for_chunks(task, len(scaled), self._work(), n_jobs)
-        return distances, numbers
+        for_chunks(task, len(rows), self._work(), n_jobs)
+        return np.ldexp(distances, self.exponent), numbers
 
     def _scans(self, scaled: F64) -> Iterator[tuple[NDArray[np.intp], EuclideanScan | RankedScan]]:
         """Yield which rows are compared in which way: the sorting network copes with missing values."""
