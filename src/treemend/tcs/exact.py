@@ -29,9 +29,8 @@ MARGIN, FLOAT32_MARGIN = 1e-12, 2e-7
 """Cover the rounding of the bounds themselves, which are computed in float64, and their rounding to float32."""
 
 Ends = tuple[I64, I64]
-Found = tuple[F64, I64]
 Errors = tuple[F64, F64]
-"""Relative and absolute errors of the roots of estimates."""
+Found = tuple[F64, I64]
 
 
 class Sought(NamedTuple):
@@ -114,7 +113,7 @@ def nearest_by_estimates(
 ) -> None:
     """Fill ``found``, distances and numbers, with the reference rows nearest to each row over its columns.
 
-    ``estimates`` are rows x reference rows; ``columns`` and ``errors`` have one entry a row.
+    ``estimates`` are rows x reference rows; ``columns`` and ``errors``, relative and absolute, have one entry a row.
     """
     (relative, absolute), (distances, numbers) = errors, found
     n_rows, k = numbers.shape
@@ -187,16 +186,12 @@ def kth_radii(
 ) -> None:
     """Fill ``radii``, rows x nodes, with the exact K-th radii of some of the rows.
 
+    ``minima`` and ``seconds``, rows x blocks x nodes x lanes, are the two smallest estimates of cells of reference
+    rows. Where a cell is one row there are no seconds; otherwise ``cells`` and ``ends`` have columns in fours.
+
     Estimates say between which two radii the K-th one lies. Measured are the cells between them, and those of which
     more than the nearest row may count. Estimates that cannot be wrong, where their absolute error is 0, are taken for
     the squares that they estimate.
-
-    Parameters
-    ----------
-    minima, seconds : ndarray, rows x blocks x nodes x lanes
-        The smallest estimates of cells of reference rows, and the second smallest; no seconds where a cell is one row.
-    cells, ends
-        Reference rows, and where the nodes begin and end, both with columns in fours unless a cell is one row.
     """
     begin, end = ends
     rows, relative, absolute, n_neighbors = sought

@@ -64,27 +64,25 @@ class RankedScan:
         ends, cells = (self.tree.start, self.tree.stop), self.reference[:, :, None]
         radii = np.empty_like(sought.absolute)
         for at, network in self._networks(sought.rows, self.alpha):
-            these = sought._replace(rows=sought.rows[at], absolute=sought.absolute[at])
-            on_wires = self._on_wires(these.rows)
-            radii[at] = ranked_radii(self.blocks, on_wires, network, cells, ends, self.alpha, these)
+            some = sought._replace(rows=sought.rows[at], absolute=sought.absolute[at])
+            radii[at] = ranked_radii(self.blocks, self._on_wires(some.rows), network, cells, ends, self.alpha, some)
         return radii
 
     def estimates(self, rows: F64, nodes: I64, alpha: float) -> F32:
         """Estimate the squared distances of all reference rows, at one node for each row, rows x reference rows."""
-        found = np.empty((len(rows), len(self.blocks), LANES), dtype=np.float32)
+        found, on_wires = np.empty((len(rows), len(self.blocks), LANES), dtype=np.float32), self._on_wires(rows)
         estimates = np.zeros((len(self.blocks), len(self.tree.start) + 1, LANES), dtype=np.float32)
         for at, network in self._networks(rows, alpha):
-            for r, on_wires in zip(np.arange(len(rows))[at], self._on_wires(rows[at]), strict=True):
-                estimate_row(self.blocks, on_wires, network, nodes[r], estimates)
+            for r in at:
+                estimate_row(self.blocks, on_wires[r], network, nodes[r], estimates)
                 found[r] = estimates[:, nodes[r]]
         return found.reshape(len(rows), -1)
 
     def count_within(self, rows: F64, counting: Counting) -> None:
         """Count the reference rows with estimates up to two limits, until K are up to the first."""
-        on_wires, nodes = self._on_wires(rows), np.arange(len(self.kept))
-        of_root, of_narrow = self.near
+        on_wires, (of_root, of_narrow) = self._on_wires(rows), self.near
         count_near(of_narrow, on_wires, self.kept, counting)
-        wide = np.setdiff1d(nodes, of_narrow.nodes)
+        wide = np.setdiff1d(np.arange(len(self.kept)), of_narrow.nodes)
         count_ranked(of_root, on_wires, self.network, wide, self.tree.parent, counting)
 
     @cached_property
@@ -98,12 +96,12 @@ class RankedScan:
         of_narrow = _build_near(rows, narrow, self.wire[self.tree.start[narrow]], width[narrow])
         return _build_near(rows, root, root, width[:1]), of_narrow
 
-    def _networks(self, rows: F64, alpha: float) -> Iterator[tuple[slice | NDArray[np.intp], Network]]:
+    def _networks(self, rows: F64, alpha: float) -> Iterator[tuple[NDArray[np.intp], Network]]:
         """Yield rows with the network for them: all complete ones, and each with missing values by itself."""
         missing = np.isnan(rows)
         complete = ~missing.any(axis=1) & (alpha == self.alpha)
         if complete.any():
-            yield slice(None) if complete.all() else np.flatnonzero(complete), self.network
+            yield np.flatnonzero(complete), self.network
         for row in np.flatnonzero(~complete):
             observed = np.append(0, np.cumsum(~missing[row]))
             width = observed[self.tree.stop] - observed[self.tree.start]
