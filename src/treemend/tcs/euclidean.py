@@ -5,11 +5,10 @@ rows go through each block together. Only the two smallest estimates of each *ce
 """
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from treemend.tcs.exact import CELLS, FASTMATH, LANES, PADDING, ROWS_IN_CELL, Counting, Sought, count_up_to, kth_radii
 from treemend.tcs.tree import F32, F64, I64, AttributeTree
@@ -68,7 +67,7 @@ class EuclideanScan:
 
     def radii(self, sought: Sought) -> F64:
         """Return exact K-th radii, rows x nodes."""
-        together = self._in_quartets(self._centred(sought.rows))
+        together = self._in_quartets(sought.rows)
         sought = sought._replace(rows=self._in_fours(sought.rows))
         minima = np.empty((2, 4, len(self.blocks), len(self.tree.start), CELLS), dtype=np.float32)
         radii: F64 = euclidean_radii(self.blocks, self.nodes, self.cells, together, sought, minima)
@@ -86,22 +85,22 @@ class EuclideanScan:
 
         Some blocks are searched at all nodes at once, as long as that is cheaper than the nodes in doubt one by one.
         """
-        centred, searched = self._centred(rows), np.zeros(len(rows), dtype=np.int64)
-        count_at_once(self.blocks, self._in_quartets(centred), self.nodes, counting, searched)
-        count_at_nodes(self.blocks, centred, self.nodes, counting, searched)
+        searched = np.zeros(len(rows), dtype=np.int64)
+        count_at_once(self.blocks, self._in_quartets(rows), self.nodes, counting, searched)
+        count_at_nodes(self.blocks, self._centred(rows), self.nodes, counting, searched)
 
     def _centred(self, rows: F64) -> F32:
-        return self._in_fours((rows - self.centre).astype(np.float32))
+        return self._in_fours(rows - self.centre).astype(np.float32)
 
-    def _in_quartets(self, centred: F32) -> F32:
-        """Return for each four rows and four columns the values of the first row, of the second, and so on."""
-        n_rows, n_fours = len(centred), self.blocks.shape[1]
+    def _in_quartets(self, rows: F64) -> F32:
+        """Return for each four rows and four columns the centred values of the first row, of the second, and so on."""
+        n_rows, n_fours = len(rows), self.blocks.shape[1]
         padded = np.zeros((-(-n_rows // 4), 4, n_fours, 4), dtype=np.float32)
-        padded.reshape(-1, 4 * n_fours)[:n_rows] = centred
+        padded.reshape(-1, 4 * n_fours)[:n_rows] = self._centred(rows)
         return np.ascontiguousarray(padded.transpose(0, 2, 1, 3)).reshape(-1, n_fours, 16)
 
-    def _in_fours(self, rows: NDArray[Any]) -> NDArray[Any]:
-        padded = np.zeros((len(rows), 4 * self.blocks.shape[1]), dtype=rows.dtype)
+    def _in_fours(self, rows: F64) -> F64:
+        padded = np.zeros((len(rows), 4 * self.blocks.shape[1]))
         padded[:, self.place] = rows
         return padded
 

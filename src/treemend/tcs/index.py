@@ -48,6 +48,7 @@ class NodeIndex:
     tree: AttributeTree
     spread: F64
     grid: float
+    scan: EuclideanScan | RankedScan
 
     @classmethod
     def build(cls, rows: F64, tree: AttributeTree, alpha: float) -> Self:
@@ -60,7 +61,9 @@ class NodeIndex:
         widths = np.maximum(high - centre, centre - low)
         spread = np.sqrt([np.sum(widths[a:b] ** 2) for a, b in zip(tree.start, tree.stop, strict=True)])
         grid = _grid(reference - centre)
-        return cls(reference, exponent, alpha, centre, tree, spread, grid)
+        euclidean = EuclideanScan.build(reference, centre, tree) if alpha == 1 else None
+        scan = euclidean or RankedScan.build(reference, centre, tree, alpha)
+        return cls(reference, exponent, alpha, centre, tree, spread, grid, scan)
 
     def radii(self, rows: F64, n_neighbors: int, *, n_jobs: int | None = None) -> F64:
         """Return each row's distance to its K-th nearest reference row at every node, rows x nodes."""
@@ -139,13 +142,10 @@ class NodeIndex:
             yield np.flatnonzero(incomplete), self.ranked
 
     @cached_property
-    def scan(self) -> EuclideanScan | RankedScan:
-        """What finds radii and labels of complete rows."""
-        return EuclideanScan.build(self.reference, self.centre, self.tree) if self.alpha == 1 else self.ranked
-
-    @cached_property
     def ranked(self) -> RankedScan:
-        """What finds radii of rows with missing values."""
+        """What compares rows with missing values."""
+        if isinstance(self.scan, RankedScan):
+            return self.scan
         return RankedScan.build(self.reference, self.centre, self.tree, self.alpha)
 
     @cached_property
