@@ -31,6 +31,7 @@ __all__ = [
     "ORDERS",
     "TAUS",
     "Digits",
+    "curves",
     "draw_digits",
     "mean_of",
     "sweep",
@@ -118,6 +119,20 @@ def mean_of(rows: list[Row], column: str, **fixed: object) -> float:
     found = [row[column] for row in rows if all(row[key] == value for key, value in fixed.items())]
     known = [value for value in found if not np.isnan(value)]
     return float(np.mean(known)) if known else float("nan")
+
+
+def curves(measured: list[Row], order: str, /, **columns: str) -> list[Row]:
+    """Return means over the draws at every alpha and tau: new names of columns, each with the measured one."""
+    return [
+        {
+            "order": order,
+            "alpha": alpha,
+            "tau": tau,
+            **{name: mean_of(measured, of, order=order, alpha=alpha, tau=tau) for name, of in columns.items()},
+        }
+        for alpha in ALPHAS
+        for tau in TAUS
+    ]
 
 
 def _measure(settings: Settings, order: str, seed: int, alpha: float) -> Iterator[Row]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from experiments.digits import ALPHAS, CHOSEN_TAU, DEPTH, ORDERS, TAUS, mean_of, sweep
+from experiments.digits import ALPHAS, CHOSEN_TAU, DEPTH, ORDERS, TAUS, curves, mean_of, sweep
 from experiments.drawing import COLOURS, GREY, new_figure, open_frame, save
 from experiments.recording import Row, Settings, read_rows, write_rows
 from treemend.tcs.false_alarms import corruption_false_alarm_rate
@@ -25,17 +25,7 @@ _MODEL_THETAS = (0.75, 0.8, 0.85, 1.0)
 def compute(settings: Settings) -> None:
     """Measure false alarms and fit theta."""
     measured = sweep(settings)
-    rows = [
-        {
-            "order": order,
-            "alpha": alpha,
-            "tau": tau,
-            "measured": mean_of(measured, "row_false_alarm", order=order, alpha=alpha, tau=tau),
-        }
-        for order in ORDERS
-        for alpha in ALPHAS
-        for tau in TAUS
-    ]
+    rows = [row for order in ORDERS for row in curves(measured, order, measured="row_false_alarm")]
     write_rows(settings.results / "false_alarms.csv", rows)
     write_rows(
         settings.results / "theta.csv", [_fit(order, rows, measured, alphas) for order in ORDERS for alphas in _GROUPS]

@@ -4,7 +4,7 @@ Mean over corrupted digits of (|x - t| - |y - t|) / |x - t|, with x corrupted, y
 ``imputation_quality.csv``, `draw` leaves ``imputation_quality.png``.
 """
 
-from experiments.digits import ALPHAS, ORDERS, TAUS, mean_of, sweep
+from experiments.digits import ALPHAS, ORDERS, TAUS, curves, sweep
 from experiments.drawing import BLACK, COLOURS, new_figure, open_frame, save
 from experiments.recording import Settings, read_rows, write_rows
 
@@ -16,17 +16,7 @@ _TITLES = {"file": "Pixels in the file's order", "columns": "Pixels by columns"}
 def compute(settings: Settings) -> None:
     """Average the quality over the draws."""
     measured = sweep(settings)
-    rows = [
-        {
-            "order": order,
-            "alpha": alpha,
-            "tau": tau,
-            "quality": mean_of(measured, "quality", order=order, alpha=alpha, tau=tau),
-        }
-        for order in ORDERS
-        for alpha in ALPHAS
-        for tau in TAUS
-    ]
+    rows = [row for order in ORDERS for row in curves(measured, order, quality="quality")]
     write_rows(settings.results / "imputation_quality.csv", rows)
 
 

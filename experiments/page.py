@@ -6,7 +6,6 @@ line ``<!-- needs: file -->`` names a file that is not there says so instead.
 """
 
 import json
-import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -16,7 +15,7 @@ import numpy as np
 from experiments import page_table_1, table_2
 from experiments.digits import ALPHAS, ORDERS
 from experiments.expectations import expectations
-from experiments.markdown import signed, table
+from experiments.markdown import signed, table, write_sections
 from experiments.published import SCATTER
 from experiments.recording import Settings, read_rows
 from experiments.roc import found_at_rate
@@ -32,10 +31,7 @@ _ORDER_NAMES = {"file": "file's order", "columns": "by columns"}
 
 def write(settings: Settings, target: Path) -> None:
     """Write the page; pictures are linked from where they are."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    folder = Path(os.path.relpath(settings.results, target.parent)).as_posix()
-    sections = re.split(r"(?m)^(?=## )", _TEMPLATE.read_text())
-    target.write_text("".join(_filled(section, settings, folder) for section in sections))
+    write_sections(_TEMPLATE, target, settings.results, lambda section, folder: _filled(section, settings, folder))
 
 
 def _filled(section: str, settings: Settings, folder: str) -> str:

@@ -21,7 +21,7 @@ from typing import Any
 
 from joblib import Parallel, delayed
 
-__all__ = ["Row", "Settings", "Work", "read_rows", "record_machine", "write_rows"]
+__all__ = ["Row", "Settings", "Work", "do_all", "read_rows", "record_machine", "write_rows"]
 
 Row = dict[str, Any]
 
@@ -112,6 +112,13 @@ class Work:
             print(f"\r{line}", end="\n" if self._done == self._total else "", file=sys.stderr, flush=True)
         elif filled // 6 > filled_before // 6:
             print(line, file=sys.stderr, flush=True)
+
+
+def do_all(experiment: str, settings: Settings, pieces: Mapping[str, Callable[[], Iterable[Row]]]) -> None:
+    """Do an experiment whose pieces are all known from the beginning, and leave their rows as CSV."""
+    work = Work(experiment, settings, len(pieces))
+    work.do(pieces)
+    work.finish()
 
 
 def _keep(path: Path, work: Callable[[], Iterable[Row]]) -> None:

@@ -5,7 +5,7 @@
 
 import numpy as np
 
-from experiments.digits import ALPHAS, ORDERS, TAUS, mean_of, sweep
+from experiments.digits import ALPHAS, ORDERS, curves, sweep
 from experiments.drawing import COLOURS, new_figure, open_frame, save
 from experiments.recording import Row, Settings, read_rows, write_rows
 
@@ -18,18 +18,10 @@ def compute(settings: Settings) -> None:
     """Average both curves over the draws."""
     measured = sweep(settings)
     rows = [
-        {
-            "order": order,
-            "of": kind,
-            "alpha": alpha,
-            "tau": tau,
-            "false_alarm": mean_of(measured, false, order=order, alpha=alpha, tau=tau),
-            "found": mean_of(measured, found, order=order, alpha=alpha, tau=tau),
-        }
+        {"order": order, "of": kind} | row
         for order in ORDERS
         for kind, (false, found) in _MEASURES.items()
-        for alpha in ALPHAS
-        for tau in TAUS
+        for row in curves(measured, order, false_alarm=false, found=found)
     ]
     write_rows(settings.results / "roc.csv", rows)
 

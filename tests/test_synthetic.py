@@ -95,6 +95,7 @@ def test_kinds_do_what_their_names_say():
     np.testing.assert_array_equal(corrupt("swap", rows, masks, others=others)[:, 3:6], np.tile(others[:, 3:6], (4, 1)))
     assert np.all(corrupt("swap", rows, masks)[:, 3:6] != rows[:, 3:6])
     np.testing.assert_allclose(np.abs(corrupt("offset", rows, masks) - rows)[:, 3:6], 0.3)
+    assert corrupt("offset", np.zeros((1, 4)), masks[:1, 2:6]).tolist() == [[0, 0.3, 0.3, 0.3]]
     assert 0.1 < np.std(corrupt("additive", rows, masks)[:, 3:6] - rows[:, 3:6]) < 0.4
 
 

@@ -246,6 +246,15 @@ def test_tuples_are_names():
         (["a", "b"], ["b", "a"], ["~ out of order: 'a' (column 0 of the reference, here 1), 'b'"]),
         (["a", "b", "c"], ["a", "x", "c"], ["- missing: 'b'", "+ extra: 'x'"]),
         (["a", "b"], ["b"], ["- missing: 'a'"]),
+        (
+            ["a", "b", "c"],
+            ["b", "a", "x"],
+            [
+                "- missing: 'c'",
+                "+ extra: 'x'",
+                "~ out of order: 'a' (column 0 of the reference, here 1), 'b' (column 1 of the reference, here 0)",
+            ],
+        ),
     ],
 )
 def test_columns_difference(expected, got, lines):

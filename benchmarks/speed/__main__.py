@@ -94,7 +94,7 @@ def measure(name: str, reference: np.ndarray, rows: np.ndarray, depth: int, roun
     mixed, few = with_some_overwritten(rows), rows[:PARTITION_ROWS]
     limits = {}
     for alpha, each in index.items():
-        usual = each.radii(reference, N_NEIGHBORS, left_out=np.arange(len(reference)))
+        usual = each.radii(reference, N_NEIGHBORS + 1)
         limits[alpha] = np.quantile(usual, 1 - TAIL, axis=0, method="higher")
         labels = each.labels(mixed, N_NEIGHBORS, limits[alpha])
         if not np.array_equal(labels, each.radii(mixed, N_NEIGHBORS) > limits[alpha]):

@@ -40,8 +40,8 @@ class Damage:
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
-    """Rows of one split.
+class Split:
+    """Rows of one split of a set.
 
     Attributes
     ----------
@@ -55,7 +55,6 @@ class Case:
         Fresh clean rows; the cells that are swapped in come from here.
     true : ndarray
         Other fresh clean rows, before they are damaged.
-    damages : sequence of Damage
     """
 
     name: str
@@ -64,6 +63,12 @@ class Case:
     reference: Rows
     clean: Rows
     true: Rows
+
+
+@dataclass(frozen=True, eq=False)
+class Case(Split):
+    """A split, and its damages."""
+
     damages: Sequence[Damage]
 
     @property
@@ -85,15 +90,9 @@ Cases = dict[str, Callable[[], Case]]
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
-    """One split of a set, and the generator that drew it, for the damage to go on with."""
+class Drawn(Split):
+    """A split, and the generator that drew it, for the damage to go on with."""
 
-    name: str
-    split: int
-    grid: tuple[int, int] | None
-    reference: Rows
-    clean: Rows
-    true: Rows
     rng: np.random.Generator
 
     def case(self, damages: Sequence[Damage]) -> Case:

@@ -5,15 +5,14 @@ as it was, corrupted, repaired with a clean reference, and repaired as one table
 """
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 
 import numpy as np
 from sklearn.svm import SVC
 
-from experiments.recording import Row, Work
+from experiments.recording import Row
 from experiments.robustness.cases import to_unit_scales
 from experiments.robustness.menders import build, mend, mend_table, quietly
-from experiments.robustness.sets import SUBJECTS, load_labels, load_rows, obtainable
+from experiments.robustness.sets import SUBJECTS, load_labels, load_rows, measure_sets
 from experiments.robustness.settings import Settings
 from experiments.robustness.summaries import Figure, pivot
 from treemend.synthetic import corrupt, stretch_masks
@@ -27,13 +26,7 @@ _MOST_TRAIN = 600
 
 def compute(settings: Settings) -> None:
     """Measure every set that can be had."""
-    names = obtainable(("digits",) if settings.quick else _SETS, settings)
-    pieces = {
-        f"{name} {split}": partial(_split, name, split, settings) for name in names for split in settings.splits(3)
-    }
-    work = Work("classifier", settings, len(pieces))
-    work.do(pieces)
-    work.finish()
+    measure_sets("classifier", settings, _SETS, _split, splits=3)
 
 
 def _split(name: str, split: int, settings: Settings) -> Iterator[Row]:

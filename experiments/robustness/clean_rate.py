@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.recording import Row, Work
+from experiments.recording import Row, do_all
 from experiments.robustness.menders import build, mend, quietly
 from experiments.robustness.settings import Settings
 from experiments.robustness.summaries import Figure, mean, means_by, number, pivot
@@ -83,9 +83,7 @@ def compute(settings: Settings) -> None:
         for kind in ([] if settings.held_out else kinds)
         for size in (SIZES[:1] if settings.quick else SIZES)
     }
-    work = Work("clean_rate", settings, len(pieces))
-    work.do(pieces)
-    work.finish()
+    do_all("clean_rate", settings, pieces)
 
 
 def _batch(kind: str, size: int, numbers: range, settings: Settings) -> Iterator[Row]:
@@ -168,7 +166,4 @@ def tables(rows: Sequence[Row], earlier: Sequence[Row]) -> Iterator[str]:
         return f"N = {row['reference']}, missing: {row['missing']}"
 
     yield from pivot(rows, earlier, "kind", column, "touched")
-    yield ""
-    yield "Asked .01:"
-    yield ""
-    yield from pivot(rows, earlier, "kind", column, "touched_at_01")
+    yield from pivot(rows, earlier, "kind", column, "touched_at_01", title="Asked .01")

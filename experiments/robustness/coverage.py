@@ -4,15 +4,14 @@ From one missing cell to all but one, half of the patterns as stretches and half
 """
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.recording import Row, Work
+from experiments.recording import Row
 from experiments.robustness.cases import draw_rows
 from experiments.robustness.menders import build, mend, quietly
-from experiments.robustness.sets import obtainable
+from experiments.robustness.sets import measure_sets
 from experiments.robustness.settings import Settings
 from experiments.robustness.summaries import Figure, means_by, number, pivot
 
@@ -30,12 +29,7 @@ _QUANTILE = 1.2815515655446004
 
 def compute(settings: Settings) -> None:
     """Measure every set that can be had."""
-    names = obtainable(("digits",) if settings.quick else _SETS, settings)
-    splits = settings.splits(_SPLITS)
-    pieces = {f"{name} {split}": partial(_set, name, split, settings) for name in names for split in splits}
-    work = Work("coverage", settings, len(pieces))
-    work.do(pieces)
-    work.finish()
+    measure_sets("coverage", settings, _SETS, _set, splits=_SPLITS)
 
 
 def _masks(scattered: bool, share: float, shape: tuple[int, ...], rng: np.random.Generator) -> NDArray[np.bool_]:

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.recording import Row, Work
+from experiments.recording import Row
 from experiments.robustness.cases import to_unit_scales
 from experiments.robustness.menders import build, quietly
-from experiments.robustness.sets import SUBJECTS, load_rows, obtainable
+from experiments.robustness.sets import SUBJECTS, load_rows, measure_sets
 from experiments.robustness.settings import Settings
 from experiments.robustness.summaries import Figure, mean, number, pivot
 from treemend.synthetic import corrupt, stretch_masks
@@ -66,11 +66,7 @@ def told(mended: Any) -> bool:
 
 def compute(settings: Settings) -> None:
     """Measure every set that has rows enough."""
-    names = obtainable(("digits",) if settings.quick else _SETS, settings)
-    pieces = {name: partial(_set, name, settings) for name in names}
-    work = Work("drift", settings, len(pieces))
-    work.do(pieces)
-    work.finish()
+    measure_sets("drift", settings, _SETS, _set)
 
 
 def _set(name: str, settings: Settings) -> Iterator[Row]:
@@ -101,7 +97,4 @@ def figures(rows: Sequence[Row], earlier: Sequence[Row]) -> Iterator[Figure]:
 def tables(rows: Sequence[Row], earlier: Sequence[Row]) -> Iterator[str]:
     """Yield how often drift is told, and the rows touched."""
     yield from pivot(rows, earlier, "set", "drift", "told")
-    yield ""
-    yield "Share of the rows that were replaced in part:"
-    yield ""
-    yield from pivot(rows, earlier, "set", "drift", "touched")
+    yield from pivot(rows, earlier, "set", "drift", "touched", title="Share of the rows that were replaced in part")

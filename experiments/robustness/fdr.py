@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.recording import Row, Work
+from experiments.recording import Row, do_all
 from experiments.robustness.cases import to_unit_scales
 from experiments.robustness.menders import build, mend, quietly, row_scores
 from experiments.robustness.sets import SUBJECTS, load_rows, obtainable
@@ -36,9 +36,7 @@ def compute(settings: Settings) -> None:
         for size in (SIZES[:1] if settings.quick else SIZES)
         if len(load_rows(SUBJECTS[name], settings.data)) >= size + _TABLE
     }
-    work = Work("fdr", settings, len(pieces))
-    work.do(pieces)
-    work.finish()
+    do_all("fdr", settings, pieces)
 
 
 def _set(name: str, size: int, settings: Settings) -> Iterator[Row]:
@@ -115,7 +113,4 @@ def tables(rows: Sequence[Row], earlier: Sequence[Row]) -> Iterator[str]:
         ("Power", "power"),
         ("Best power", "best_power"),
     ):
-        yield f"{title}:"
-        yield ""
-        yield from pivot(rows, earlier, "set", column, value)
-        yield ""
+        yield from pivot(rows, earlier, "set", column, value, title=title)

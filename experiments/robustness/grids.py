@@ -108,7 +108,6 @@ def _overall(rows: Sequence[Row]) -> Row:
 def tables(rows: Sequence[Row], earlier: Sequence[Row]) -> Iterator[str]:
     """Yield quality, precision and recall by shape, means over the kinds."""
     for value in ("quality", "mask_known", "limit", "precision", "recall", "harm_inside"):
-        yield f"{value.replace('_', ' ').capitalize()}, means over four kinds:"
-        yield ""
-        yield from pivot(rows, earlier, "set", "shape", value)
-        yield ""
+        yield from pivot(
+            rows, earlier, "set", "shape", value, title=f"{value.replace('_', ' ').capitalize()}, means over four kinds"
+        )

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.recording import Row, Work
+from experiments.recording import Row, do_all
 from experiments.robustness.cases import Case, Cases
 from experiments.robustness.measures import Fill, Repair, measure_case
 from experiments.robustness.settings import Settings
@@ -76,9 +76,7 @@ def row_scores(mender: Any, rows: Rows) -> NDArray[np.float64]:
 
 def measure_cases(question: str, settings: Settings, cases: Cases) -> None:
     """Measure the estimator on all cases of a question, and leave them as one CSV file."""
-    work = Work(question, settings, len(cases))
-    work.do({name: lambda make=make: _measured(make(), settings) for name, make in cases.items()})
-    work.finish()
+    do_all(question, settings, {name: lambda make=make: _measured(make(), settings) for name, make in cases.items()})
 
 
 def _measured(case: Case, settings: Settings) -> Iterator[Row]:

@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.recording import Row, Work
+from experiments.recording import Row, do_all
 from experiments.robustness.cases import draw_rows
 from experiments.robustness.menders import build, mend, mend_table, quietly
 from experiments.robustness.sets import obtainable
@@ -84,9 +84,11 @@ def relative_error(case: Gaps, filled: Rows) -> float:
 def compute(settings: Settings) -> None:
     """Measure every set that can be had."""
     found = gaps(settings)
-    work = Work("missing", settings, len(found))
-    work.do({name: lambda make=make: [_measured(case, settings) for case in make()] for name, make in found.items()})
-    work.finish()
+    do_all(
+        "missing",
+        settings,
+        {name: lambda make=make: [_measured(case, settings) for case in make()] for name, make in found.items()},
+    )
 
 
 def _measured(case: Gaps, settings: Settings) -> Row:
@@ -130,10 +132,7 @@ def tables(rows: Sequence[Row], earlier: Sequence[Row], peers: Sequence[Row] = (
     """Yield relative errors by set and pattern, and the peers' means beside."""
     for table in dict.fromkeys(row["table"] for row in rows):
         now, before = ([row for row in some if row["table"] == table] for some in (rows, earlier))
-        yield f"{table.capitalize()}:"
-        yield ""
-        yield from pivot(now, before, "set", "pattern", "error")
-        yield ""
+        yield from pivot(now, before, "set", "pattern", "error", title=f"{table.capitalize()}")
         both = {row["set"] for row in now} & {row["set"] for row in peers}
         if both:
             own, before, other = ([row for row in some if row["set"] in both] for some in (now, before, peers))
@@ -141,4 +140,3 @@ def tables(rows: Sequence[Row], earlier: Sequence[Row], peers: Sequence[Row] = (
             yield ""
             beside = [row for row in other if row["table"] == table]
             yield from pivot([*own, *beside], before, "method", "pattern", "error")
-            yield ""

@@ -1,14 +1,13 @@
 """Rows that are rare but consistent: all values moved by the same share of their range, nothing overwritten."""
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 
 import numpy as np
 
-from experiments.recording import Row, Work
+from experiments.recording import Row
 from experiments.robustness.cases import draw_rows
 from experiments.robustness.menders import build, mend, quietly
-from experiments.robustness.sets import obtainable
+from experiments.robustness.sets import measure_sets
 from experiments.robustness.settings import Settings
 from experiments.robustness.summaries import Figure, mean, number, pivot
 
@@ -20,11 +19,7 @@ _SETS = ("digits", "image", "wdbc", "tecator", "gas_drift", "ringnorm", "sonar",
 
 def compute(settings: Settings) -> None:
     """Measure every set that can be had."""
-    names = obtainable(("digits",) if settings.quick else _SETS, settings)
-    pieces = {name: partial(_set, name, settings) for name in names}
-    work = Work("moved", settings, len(pieces))
-    work.do(pieces)
-    work.finish()
+    measure_sets("moved", settings, _SETS, _set)
 
 
 def _set(name: str, settings: Settings) -> Iterator[Row]:
@@ -59,10 +54,5 @@ def figures(rows: Sequence[Row], earlier: Sequence[Row]) -> Iterator[Figure]:
 
 def tables(rows: Sequence[Row], earlier: Sequence[Row]) -> Iterator[str]:
     """Yield the shares replaced and told as unusual."""
-    yield "Replaced in part:"
-    yield ""
-    yield from pivot(rows, earlier, "set", "amount", "replaced")
-    yield ""
-    yield "Told as unusual and left as they are:"
-    yield ""
-    yield from pivot(rows, [], "set", "amount", "unusual")
+    yield from pivot(rows, earlier, "set", "amount", "replaced", title="Replaced in part")
+    yield from pivot(rows, [], "set", "amount", "unusual", title="Told as unusual and left as they are")

@@ -70,7 +70,4 @@ def figures(rows: Sequence[Row], earlier: Sequence[Row]) -> Iterator[Figure]:
 def tables(rows: Sequence[Row], earlier: Sequence[Row]) -> Iterator[str]:
     """Yield F1 of the cells and quality by shape, for both kinds of noise."""
     for title, value in (("F1 of the cells", "f1"), ("Quality", "quality")):
-        yield f"{title}:"
-        yield ""
-        yield from pivot(rows, earlier, "set", lambda row: f"{row['shape']}, {row['noise']}", value)
-        yield ""
+        yield from pivot(rows, earlier, "set", lambda row: f"{row['shape']}, {row['noise']}", value, title=title)

@@ -126,14 +126,8 @@ def tables(rows: Sequence[Row], earlier: Sequence[Row]) -> Iterator[str]:
         "harm_inside",
     )
     yield from pivot(_long(rows, columns), _long(earlier, columns), "set", "figure", "value")
-    yield ""
-    yield "Quality by kind:"
-    yield ""
-    yield from pivot(rows, earlier, "set", "kind", "quality")
-    yield ""
-    yield "Rows found by kind:"
-    yield ""
-    yield from pivot(rows, earlier, "set", "kind", "detection")
+    yield from pivot(rows, earlier, "set", "kind", "quality", title="Quality by kind")
+    yield from pivot(rows, earlier, "set", "kind", "detection", title="Rows found by kind")
 
 
 def _long(rows: Sequence[Row], columns: Sequence[str]) -> list[Row]:

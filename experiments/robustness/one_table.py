@@ -5,15 +5,14 @@
 
 import time
 from collections.abc import Iterator, Sequence
-from functools import partial
 
 import numpy as np
 
-from experiments.recording import Row, Work
+from experiments.recording import Row
 from experiments.robustness.cases import to_unit_scales
 from experiments.robustness.measures import distance_quality, f1_score
 from experiments.robustness.menders import build, mend, mend_table, quietly
-from experiments.robustness.sets import SUBJECTS, load_rows, obtainable
+from experiments.robustness.sets import SUBJECTS, load_rows, measure_sets
 from experiments.robustness.settings import Settings
 from experiments.robustness.summaries import Figure, at_least, at_most, means_by, number, pivot, titled
 from treemend.synthetic import corrupt, square_masks, stretch_masks
@@ -27,11 +26,7 @@ _MOST_ROWS = 600
 
 def compute(settings: Settings) -> None:
     """Measure every set that can be had."""
-    names = obtainable(("digits",) if settings.quick else SUBJECTS, settings)
-    pieces = {f"{name} {split}": partial(_set, name, split, settings) for name in names for split in settings.splits(2)}
-    work = Work("one_table", settings, len(pieces))
-    work.do(pieces)
-    work.finish()
+    measure_sets("one_table", settings, SUBJECTS, _set, splits=2)
 
 
 def _set(name: str, split: int, settings: Settings) -> Iterator[Row]:
@@ -129,7 +124,4 @@ def tables(rows: Sequence[Row], earlier: Sequence[Row]) -> Iterator[str]:
         ("Quality", "quality"),
         ("Quality with the clean rows known", "quality_clean_reference"),
     ):
-        yield f"{title}:"
-        yield ""
-        yield from pivot(rows, earlier, "set", column, value)
-        yield ""
+        yield from pivot(rows, earlier, "set", column, value, title=title)

@@ -5,13 +5,12 @@ The words are in ``page_template.md``. A place ``{{tables question}}`` is filled
 """
 
 import json
-import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 
-from experiments.markdown import table
+from experiments.markdown import table, write_sections
 from experiments.recording import Row
 from experiments.robustness import (
     classifier,
@@ -72,10 +71,7 @@ _PLACE = re.compile(r"\{\{(\w+)(?: (\w+))?\}\}")
 
 def write(settings: Settings, target: Path) -> None:
     """Write the page; pictures are linked from where they are."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    folder = Path(os.path.relpath(settings.results, target.parent)).as_posix()
-    sections = re.split(r"(?m)^(?=## )", _TEMPLATE.read_text())
-    target.write_text("".join(_filled(section, settings, folder) for section in sections))
+    write_sections(_TEMPLATE, target, settings.results, lambda section, folder: _filled(section, settings, folder))
 
 
 def _filled(section: str, settings: Settings, folder: str) -> str:

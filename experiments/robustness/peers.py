@@ -61,7 +61,6 @@ def tables(results: Path) -> Iterator[str]:
     for question, value in QUESTIONS.items():
         rows = [row | {"case": _case(question, row)} for row in _shared(question, results)]
         if rows:
-            yield f"{question.replace('_', ' ').capitalize()}, mean {value}:"
-            yield ""
-            yield from pivot(rows, [], "case", "method", value)
-            yield ""
+            yield from pivot(
+                rows, [], "case", "method", value, title=f"{question.replace('_', ' ').capitalize()}, mean {value}"
+            )

@@ -124,10 +124,7 @@ def tables(rows: Sequence[Row], earlier: Sequence[Row]) -> Iterator[str]:
             for some in (rows, earlier)
         )
         if now:
-            yield f"F1 by gamma, {kind}:"
-            yield ""
-            yield from pivot(now, before, "case", "gamma", "f1")
-            yield ""
+            yield from pivot(now, before, "case", "gamma", "f1", title=f"F1 by gamma, {kind}")
     now, before = ([row for row in some if row["kind"] == "noise"] for some in (rows, earlier))
     if now:
         yield "10 % of the cells of real sets, uniform noise:"

@@ -6,17 +6,20 @@ them out, ``--held-out`` runs only them, once, at the end.
 """
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from experiments import datasets
+from experiments.recording import Row, do_all
 from experiments.robustness.settings import Settings
 
-__all__ = ["HELD_OUT", "SUBJECTS", "Subject", "load_labels", "load_rows", "obtainable", "read_arrays"]
+__all__ = ["HELD_OUT", "SUBJECTS", "Subject", "load_labels", "load_rows", "measure_sets", "obtainable"]
+__all__ += ["read_arrays"]
 
 HELD_OUT = ("bci", "twonorm", "g241n", "digit1", "glass", "nab_nyc_taxi")
 """Names of files in the data folder."""
@@ -104,6 +107,22 @@ def load_labels(subject: Subject, folder: Path) -> NDArray[np.int64]:
 
         return np.asarray(load_digits().target)
     return datasets.load(subject.file, folder).y
+
+
+def measure_sets(
+    question: str,
+    settings: Settings,
+    names: Iterable[str],
+    piece: Callable[..., Iterable[Row]],
+    splits: int | None = None,
+) -> None:
+    """Do a piece of work for each set that can be had, and for each split if there are any; leave the rows as CSV."""
+    found = obtainable(("digits",) if settings.quick else names, settings)
+    pieces = {name: partial(piece, name, settings) for name in found}
+    if splits is not None:
+        chosen = settings.splits(splits)
+        pieces = {f"{name} {split}": partial(piece, name, split, settings) for name in found for split in chosen}
+    do_all(question, settings, pieces)
 
 
 def obtainable(names: Iterable[str], settings: Settings) -> list[str]:

@@ -64,13 +64,12 @@ def figures(rows: Sequence[Row], earlier: Sequence[Row]) -> Iterator[Figure]:
 
 def tables(rows: Sequence[Row], earlier: Sequence[Row]) -> Iterator[str]:
     """Yield the share of the mask-known quality and the F1 by set and number of stretches."""
-    yield from pivot(rows, earlier, "set", lambda row: f"{row['stretches']} stretches", share)
-    yield ""
-    yield "F1 of the cells:"
-    yield ""
-    yield from pivot(rows, earlier, "set", lambda row: f"{row['stretches']} stretches", "f1")
+
+    def column(row: Row) -> str:
+        return f"{row['stretches']} stretches"
+
+    yield from pivot(rows, earlier, "set", column, share)
+    yield from pivot(rows, earlier, "set", column, "f1", title="F1 of the cells")
     if not np.isnan(mean(rows, "harm_inside")):
-        yield ""
-        yield "Harm, mean squared change of the undamaged cells of these rows:"
-        yield ""
-        yield from pivot(rows, earlier, "set", lambda row: f"{row['stretches']} stretches", "harm_inside")
+        harm = "Harm, mean squared change of the undamaged cells of these rows"
+        yield from pivot(rows, earlier, "set", column, "harm_inside", title=harm)

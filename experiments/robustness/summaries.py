@@ -46,10 +46,7 @@ def at_least(
 ) -> Iterator[Figure]:
     """Yield a figure on a mean that must not be below a bound; none where there are no rows."""
     if rows:
-        reached = mean(rows, value)
-        yield Figure(
-            statement, f"≥ {number(bound)}", number(reached), reached >= bound, question, _before(earlier, value)
-        )
+        yield _judged(f"≥ {number(bound)}", mean(rows, value) >= bound, statement, question, rows, earlier, value)
 
 
 def at_most(
@@ -57,14 +54,14 @@ def at_most(
 ) -> Iterator[Figure]:
     """Yield a figure on a mean that must not exceed a bound; none where there are no rows."""
     if rows:
-        reached = mean(rows, value)
-        yield Figure(
-            statement, f"≤ {number(bound)}", number(reached), reached <= bound, question, _before(earlier, value)
-        )
+        yield _judged(f"≤ {number(bound)}", mean(rows, value) <= bound, statement, question, rows, earlier, value)
 
 
-def _before(earlier: Sequence[Row], value: Value) -> str:
-    return number(mean(earlier, value)) if earlier else ""
+def _judged(
+    asked: str, met: bool, statement: str, question: str, rows: Sequence[Row], earlier: Sequence[Row], value: Value
+) -> Figure:
+    before = number(mean(earlier, value)) if earlier else ""
+    return Figure(statement, asked, number(mean(rows, value)), met, question, before)
 
 
 def number(value: float, digits: int = 2) -> str:
@@ -88,8 +85,12 @@ def pivot(
     line: str,
     column: Callable[[Row], Hashable] | str,
     value: Value,
+    title: str = "",
 ) -> Iterator[str]:
-    """Yield a table of means, the earlier figure behind in brackets, and the mean over the lines in the last line."""
+    """Yield a table of means, the earlier figure behind in brackets, and the mean over the lines in the last line.
+
+    A title stands above it, an empty line below.
+    """
     place = column if callable(column) else lambda row: row[column]
 
     def means(own: Sequence[Row]) -> dict[Hashable, float]:
@@ -111,4 +112,6 @@ def pivot(
 
     body = [(titled(str(one)), *(cell(one, other) for other in columns)) for one in lines]
     last = [("**mean**", *(overall(other) for other in columns))] if len(lines) > 1 and line != "method" else []
-    return table((line, *(str(other) for other in columns)), body + last)
+    yield from (f"{title}:", "") if title else ()
+    yield from table((line, *(str(other) for other in columns)), body + last)
+    yield ""

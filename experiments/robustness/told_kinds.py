@@ -1,15 +1,14 @@
 """Explanations that are true: kinds told against kinds injected, as shares of the rows in which something was found."""
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 
 import numpy as np
 
-from experiments.recording import Row, Work
+from experiments.recording import Row
 from experiments.robustness.cases import draw_rows
 from experiments.robustness.menders import build, mend, quietly
 from experiments.robustness.one_stretch import damages_of_one_stretch
-from experiments.robustness.sets import obtainable
+from experiments.robustness.sets import measure_sets
 from experiments.robustness.settings import Settings
 from experiments.robustness.summaries import Figure, pivot
 
@@ -22,11 +21,7 @@ _SETS = ("digits", "image", "wdbc", "tecator", "gas_drift", "ringnorm", "svmguid
 
 def compute(settings: Settings) -> None:
     """Count on every set that can be had; nothing for an estimator that tells no kinds."""
-    names = obtainable(("digits",) if settings.quick else _SETS, settings)
-    pieces = {name: partial(_set, name, settings) for name in names}
-    work = Work("told_kinds", settings, len(pieces))
-    work.do(pieces)
-    work.finish()
+    measure_sets("told_kinds", settings, _SETS, _set)
 
 
 def _set(name: str, settings: Settings) -> Iterator[Row]:

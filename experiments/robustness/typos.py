@@ -60,7 +60,4 @@ def figures(rows: Sequence[Row], earlier: Sequence[Row]) -> Iterator[Figure]:
 def tables(rows: Sequence[Row], earlier: Sequence[Row]) -> Iterator[str]:
     """Yield rows found, F1 of the cells and quality by typo."""
     for title, value in (("Rows found", "detection"), ("F1 of the cells", "f1"), ("Quality", "quality")):
-        yield f"{title}:"
-        yield ""
-        yield from pivot(rows, earlier, "set", "kind", value)
-        yield ""
+        yield from pivot(rows, earlier, "set", "kind", value, title=title)

@@ -104,7 +104,4 @@ def figures(rows: Sequence[Row], earlier: Sequence[Row]) -> Iterator[Figure]:
 def tables(rows: Sequence[Row], earlier: Sequence[Row]) -> Iterator[str]:
     """Yield quality, share of the mask-known quality and F1 by width."""
     for title, value in (("Quality", "quality"), ("Share of the mask-known quality", share), ("F1 of the cells", "f1")):
-        yield f"{title}:"
-        yield ""
-        yield from pivot(rows, earlier, "set", "shape", value)
-        yield ""
+        yield from pivot(rows, earlier, "set", "shape", value, title=title)

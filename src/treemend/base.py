@@ -5,12 +5,12 @@ import warnings
 from typing import Any, Self, cast
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, OutlierMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 import treemend
 from treemend import tables
+from treemend.arrays import Array, Floats, Integers
 from treemend.exceptions import ColumnsError
 from treemend.model_file import Document, write_model
 from treemend.params import check_count, check_names
@@ -39,24 +39,11 @@ class BaseMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
             Clean reference rows. `treemend.Mender` needs at least five, with NaN where a value is missing;
             `treemend.TCS` at least ``n_neighbors + 2``, all complete.
         y : ignored
-            For scikit-learn's pipelines.
 
         Returns
         -------
         Mender or TCS
-            The estimator itself.
-
-        Raises
-        ------
-        ParameterError
-            If a parameter is out of range.
-        InputError
-            If the rows are too few or not numbers, or hold what they must not.
-
-        Warns
-        -----
-        UserWarning
-            If the rows are too few for the false-alarm rate, so that nothing will be declared.
+            The estimator itself; it warns if the rows are too few for the false-alarm rate.
         """
         self._fit(X)
         return self
@@ -77,29 +64,16 @@ class BaseMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         return cast(Result, self._mend(self._suspects(X), None))
 
     def fit_mend(self, X: Any, y: Any = None) -> Result:
-        """Learn from rows and mend them, each judged without itself.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            Reference rows.
-        y : ignored
-            For scikit-learn's pipelines.
-
-        Returns
-        -------
-        Result
-            As from `mend`.
-        """
+        """Learn from rows and return what `mend` does for them, each judged without itself; ``y`` is ignored."""
         own = self._fit(X)
         return cast(Result, self._mend(self._suspects(X), own))
 
-    def fit_predict(self, X: Any, y: Any = None, **fit_params: Any) -> NDArray[np.int64]:
+    def fit_predict(self, X: Any, y: Any = None, **fit_params: Any) -> Integers:
         """Learn from rows and return -1 for each declared one and +1 for the others, each judged without itself."""
         own = self._fit(X)
         return np.where(self._declared(self._suspects(X).values, own), -1, 1)
 
-    def score_samples(self, X: Any) -> NDArray[np.float64]:
+    def score_samples(self, X: Any) -> Floats:
         """Return how clean each row is, one number a row: higher is cleaner, and declared rows are below ``offset_``.
 
         For `treemend.Mender` minus the statistic of the evidence against the row; for `treemend.TCS` the ``tau``
@@ -107,31 +81,26 @@ class BaseMender(OneToOneFeatureMixin, TransformerMixin, OutlierMixin, BaseEstim
         """
         return np.asarray(self._scores(self._suspects(X).values))
 
-    def transform(self, X: Any) -> NDArray[np.floating[Any]]:
+    def transform(self, X: Any) -> Array:
         """Return the repaired rows as an array of shape (n_samples, n_features), without what is passed through."""
         return np.asarray(tables.attributes_only(self.mend(X).repaired, self.passthrough))
 
-    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> NDArray[np.floating[Any]]:
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Array:
         """Learn from rows and return them as `transform` does, each judged without itself; the rest is ignored."""
         return np.asarray(tables.attributes_only(self.fit_mend(X, y).repaired, self.passthrough))
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: Any) -> Floats:
         """Return `score_samples` minus ``offset_``, one number a row: negative for declared rows."""
         return np.asarray(self.score_samples(X) - self.offset_)
 
-    def predict(self, X: Any) -> NDArray[np.int64]:
+    def predict(self, X: Any) -> Integers:
         """Return -1 for each declared row, one with a negative `decision_function`, and +1 for the others."""
         return np.where(self._declared(self._suspects(X).values, None), -1, 1)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted estimator to a model file, which `treemend.load` reads.
+        """Write the fitted estimator to a model file (``.safetensors`` as a rule), which `treemend.load` reads.
 
         An existing file is replaced, completely or not at all. Nothing in the file is code.
-
-        Parameters
-        ----------
-        path : path
-            Where to; the usual ending is ``.safetensors``.
         """
         check_is_fitted(self)
         names, parameters = tuple(getattr(self, "feature_names_in_", ())) or None, self.get_params(deep=False)

@@ -14,23 +14,25 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
-from numpy.typing import NDArray
 
+from treemend.arrays import Array
 from treemend.atomic import atomic_file
 from treemend.exceptions import ModelFileError
 
 FORMAT = "treemend model"
 VERSION = 3
 
-Arrays = Mapping[str, NDArray[Any]]
+Arrays = Mapping[str, Array]
 
 _NEXT_STEP = "Save the model again, or copy the file again."
+# What JSON does not know is told by tags: {"tuple": [3, 4]}, {"dict": [["a", 1]]}, {"float": "inf"}.
+_TAGS: dict[str, Callable[[Any], Any]] = {"tuple": tuple, "dict": dict, "float": float}
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +50,7 @@ def write_model(path: str | os.PathLike[str], document: Document) -> None:
     """Write a model file; an existing one is replaced, completely or not at all."""
     from safetensors.numpy import save
 
-    arrays: dict[str, NDArray[Any]] = {}
+    arrays: dict[str, Array] = {}
     parameters = {name: encode(value, None, name) for name, value in document.parameters.items()}
     content = vars(document) | {"parameters": parameters, "model": encode(document.model, arrays)}
     text = json.dumps(content, allow_nan=False, separators=(",", ":"))
@@ -93,12 +95,15 @@ def read_model(path: str | os.PathLike[str], kinds: Mapping[str, type]) -> Docum
 
 
 def checksum_of(path: str | os.PathLike[str]) -> str:
-    """Return the SHA-256 of a file's bytes."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    """Return the SHA-256 of a model file's bytes."""
+    try:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise ModelFileError(f"{path} cannot be read: {error.strerror}. Give a file that save wrote.") from None
 
 
-def encode(value: Any, arrays: dict[str, NDArray[Any]] | None, name: str = "model") -> Any:
+def encode(value: Any, arrays: dict[str, Array] | None, name: str = "model") -> Any:
     """Return ``value`` as JSON, and put its arrays into ``arrays`` under dotted names.
 
     Without ``arrays`` it is a parameter, whose type is not known when it is read: tuples are told from lists.
@@ -168,7 +173,7 @@ def _decode_dataclass(kind: Any, document: Any, arrays: Arrays, name: str) -> An
     return built
 
 
-def _decode_array(dtype: np.dtype[Any], document: Any, arrays: Arrays, name: str) -> NDArray[Any]:
+def _decode_array(dtype: np.dtype[Any], document: Any, arrays: Arrays, name: str) -> Array:
     _expect(document == name and name in arrays, name, "an array of the file", document)
     array = arrays[name]
     _expect(array.dtype == dtype, name, f"an array of {dtype}", array.dtype.name)
@@ -197,13 +202,9 @@ def _decode_parameter(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     ((tag, content),) = value.items()
-    if tag == "tuple":
-        return tuple(_decode_parameter(item) for item in content)
-    if tag == "dict":
-        return {_decode_parameter(key): _decode_parameter(item) for key, item in content}
-    if tag == "float":
-        return float(content)
-    raise ValueError(f"unknown tag {tag[:20]!r}")
+    if tag not in _TAGS:
+        raise ValueError(f"unknown tag {tag[:20]!r}")
+    return _TAGS[tag](_decode_parameter(content))
 
 
 def _check_metadata(metadata: Mapping[str, str]) -> None:

@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from treemend.arrays import Array, Floats, Integers, Labels
 from treemend.exceptions import InputError
 from treemend.report.findings import CORRUPTED, KINDS, MISSING, UNUSUAL, Findings, row_runs
 from treemend.report.words import percent
@@ -76,8 +77,6 @@ class ResultPlots:
     def plot_row(self, row: int, *, true: ArrayLike | None = None, ax: "Axes | None" = None) -> "Figure":
         """Plot a row before and after, with the replaced cells shaded; a row of a grid as pictures.
 
-        Plots need matplotlib (``pip install treemend[plots]``).
-
         Parameters
         ----------
         row : int
@@ -97,7 +96,7 @@ class ResultPlots:
         ax, order, (low, width) = ax or _new_axes(3.4), findings.layout_order, _units(findings)
         places = np.arange(len(order))
 
-        def shown(values: ArrayLike) -> NDArray[np.float64]:
+        def shown(values: ArrayLike) -> Floats:
             return np.asarray((np.asarray(values, dtype=float) - low) / width)[order]
 
         _shade(ax, findings.cell_labels[row, order])
@@ -200,7 +199,7 @@ class ResultPlots:
         return findings
 
 
-def _count_labels(labels: NDArray[np.int8]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _count_labels(labels: Labels) -> tuple[Integers, Integers]:
     """Count labels in at most so many blocks of cells, labels x rows x columns; also return the sizes of the blocks."""
     places = [np.arange(0, size, -(-size // most)) for size, most in zip(labels.shape, _MOST_DRAWN, strict=True)]
     heights, widths = (np.diff(starts, append=size) for starts, size in zip(places, labels.shape, strict=True))
@@ -226,7 +225,7 @@ def _plot_picture(findings: Findings, row: int, grid: tuple[int, ...], true: Arr
     return figure
 
 
-def _shade(ax: "Axes", labels: NDArray[np.int8]) -> None:
+def _shade(ax: "Axes", labels: Labels) -> None:
     """Shade replaced and missing cells; the kinds of corruption are named above them."""
     named: set[str] = set()
     for _, start, stop in zip(*row_runs(labels[None]), strict=True):
@@ -253,7 +252,7 @@ def _finished(ax: "Axes", findings: Findings, offset: float = 0.0) -> "Figure":
     return cast("Figure", ax.figure)
 
 
-def _units(findings: Findings) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _units(findings: Findings) -> tuple[Floats, Floats]:
     """Return an offset and a unit for each column: 0 and 1, or those of its range where the ranges differ widely."""
     low, high, n_columns = findings.reference_low, findings.reference_high, findings.before.shape[1]
     if low is not None and high is not None:
@@ -272,7 +271,7 @@ def _row_title(findings: Findings, row: int) -> str:
     return ", ".join(parts)
 
 
-def _draw_images(images: Sequence[tuple["Axes", NDArray[Any]]]) -> Any:
+def _draw_images(images: Sequence[tuple["Axes", Array]]) -> Any:
     """Draw images on one scale, masks in colours of their own; return the last one drawn."""
     from matplotlib.colors import ListedColormap
 

@@ -7,9 +7,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from treemend import report
+from treemend.arrays import Booleans, Floats
 from treemend.plots import ResultPlots
 from treemend.report import Findings
 from treemend.tables import columns_beside
@@ -41,16 +41,16 @@ class Result(ResultPlots):
 
     repaired: Any
     mask: Any
-    corrupted: NDArray[np.bool_]
-    unusual: NDArray[np.bool_]
-    p_values: NDArray[np.float64] | None
+    corrupted: Booleans
+    unusual: Booleans
+    p_values: Floats | None
     missing: Any
     spread: Any
     draws: list[Any]
     _findings: Findings | Callable[[], Findings]
 
     @property
-    def q_values(self) -> NDArray[np.float64] | None:
+    def q_values(self) -> Floats | None:
         """The smallest false discovery rate at which each row would be declared, given the other rows of the table."""
         return None if self.p_values is None else adjusted_p_values(self.p_values)
 
@@ -131,14 +131,8 @@ class Result(ResultPlots):
         return f"Result({int(self.corrupted.sum())} of {len(self.corrupted)} rows repaired, {n_cells} cells{noted})"
 
 
-def adjusted_p_values(p_values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return Benjamini and Hochberg's adjusted p-values (q-values).
-
-    Examples
-    --------
-    >>> adjusted_p_values(np.array([0.01, 0.5, 0.02, 0.9])).round(3).tolist()
-    [0.04, 0.667, 0.04, 0.9]
-    """
+def adjusted_p_values(p_values: Floats) -> Floats:
+    """Return Benjamini and Hochberg's adjusted p-values (q-values)."""
     from scipy.stats import false_discovery_control
 
     # Rounding must not make a q-value smaller than its p-value.

@@ -145,11 +145,6 @@ def corrupt(kind: str, rows: Floats, masks: Booleans, *, rng: Seed = 0, others: 
     Returns
     -------
     ndarray of shape (n_samples, n_features)
-
-    Examples
-    --------
-    >>> corrupt("offset", np.zeros((1, 4)), np.array([[False, True, True, False]]))
-    array([[0. , 0.3, 0.3, 0. ]])
     """
     rng = np.random.default_rng(rng)
     n, shape = len(rows), rows.shape

@@ -17,9 +17,9 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 from narwhals.dependencies import is_dask_dataframe, is_into_dataframe, is_pyarrow_table
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_array
 
+from treemend.arrays import Array, Booleans, Floats, Integers
 from treemend.exceptions import ColumnsError, InputError
 
 LARGEST_EXACT = 2**53
@@ -39,7 +39,7 @@ class Table:
     ``frame`` is the data frame of the attributes alone, without the columns that are passed through; None for arrays.
     """
 
-    values: NDArray[np.float64]
+    values: Floats
     given: Any
     frame: Any = None
 
@@ -53,7 +53,7 @@ class Table:
         """The index of a pandas data frame; None for tables whose rows have no names."""
         return None if self.frame is None else nw.maybe_get_index(self.frame)
 
-    def rebuilt(self, filled: NDArray[np.float64], mask: NDArray[np.bool_]) -> Any:
+    def rebuilt(self, filled: Floats, mask: Booleans) -> Any:
         """Return a table of the same kind, with ``filled`` where ``mask`` says so and all else bit for bit."""
         if self.frame is None:
             repaired = (self.given if self.given.dtype.kind == "f" else self.values).copy()
@@ -65,7 +65,7 @@ class Table:
         # Before version 3 of pandas the columns that nothing was put into would be those of the table that came.
         return native.copy() if self.given.implementation.is_pandas_like() else native
 
-    def like(self, values: NDArray[Any]) -> Any:
+    def like(self, values: Array) -> Any:
         """Return a table of the same kind with the names of the attributes, and other values: booleans or floats."""
         if self.frame is None:
             return values
@@ -96,7 +96,7 @@ def count_rows(table: Any) -> int:
     return len(table) if hasattr(table, "__len__") else 0
 
 
-def take_rows(table: Any, rows: NDArray[np.int64]) -> Any:
+def take_rows(table: Any, rows: Integers) -> Any:
     """Return some rows of a table, as a table of the same kind."""
     return _frame(table)[rows.tolist()].to_native() if is_into_dataframe(table) else np.asarray(table)[rows]
 
@@ -177,7 +177,7 @@ def _refuse_unread(table: Any) -> None:
         raise InputError(f"A lazy table ({kind}) has no rows yet. Call its collect method first.")
 
 
-def _replaced(column: Any, filled: NDArray[np.float64], mask: NDArray[np.bool_]) -> Any:
+def _replaced(column: Any, filled: Floats, mask: Booleans) -> Any:
     """Return a column with other values where ``mask`` says so."""
     if column.dtype.is_integer() or column.dtype == nw.Boolean:
         dtype = np.dtype("bool" if column.dtype == nw.Boolean else str(column.dtype).lower().replace("128", "64"))
@@ -193,7 +193,7 @@ def _replaced(column: Any, filled: NDArray[np.float64], mask: NDArray[np.bool_])
     return nw.new_series(column.name, values, column.dtype, backend=column.implementation)
 
 
-def check_exact_integers(array: NDArray[Any], what: str, remedy: str) -> None:
+def check_exact_integers(array: Array, what: str, remedy: str) -> None:
     """Refuse integers that a float64 cannot hold; anything else passes."""
     if array.dtype.kind in "iu" and array.size:
         low, high = int(array.min()), int(array.max())
@@ -209,7 +209,7 @@ def check_complete(table: Table) -> None:
     _refuse_cells(np.isnan(table.values), table.names, problem, remedy)
 
 
-def _refuse_cells(cells: NDArray[np.bool_], names: tuple[str, ...] | None, problem: str, remedy: str) -> None:
+def _refuse_cells(cells: Booleans, names: tuple[str, ...] | None, problem: str, remedy: str) -> None:
     """Say where the marked cells are, the first few by name; pass if there are none."""
     n_cells, n_rows = int(cells.sum()), int(cells.any(axis=1).sum())
     if n_cells:
@@ -223,7 +223,7 @@ def _named(column: int, names: tuple[str, ...] | None) -> str:
     return f"{column} ({names[column]!r})" if names else str(column)
 
 
-def check_range(values: NDArray[np.float64], names: tuple[str, ...] | None) -> None:
+def check_range(values: Floats, names: tuple[str, ...] | None) -> None:
     """Refuse a reference with a column that has no value, or spans more than a float64 can hold.
 
     Of columns that are almost empty, as `treemend.files` passes them through, it warns.
@@ -250,15 +250,7 @@ def check_range(values: NDArray[np.float64], names: tuple[str, ...] | None) -> N
 
 
 def columns_difference(expected: Sequence[str], got: Sequence[str]) -> str:
-    """Tell missing, extra and reordered columns.
-
-    Examples
-    --------
-    >>> print(columns_difference(["a", "b", "c"], ["b", "a", "x"]))
-    - missing: 'c'
-    + extra: 'x'
-    ~ out of order: 'a' (column 0 of the reference, here 1), 'b' (column 1 of the reference, here 0)
-    """
+    """Tell missing, extra and reordered columns."""
     place, known = ({name: position for position, name in enumerate(names)} for names in (got, expected))
     shared = [name for name in expected if name in place]
     in_order = shared == sorted(shared, key=place.__getitem__)

@@ -21,7 +21,6 @@ from treemend.progress import advance, step
 
 WORK_IN_A_CHUNK = 2_000_000_000
 LARGEST_CHUNK = 64
-CHUNK_MULTIPLE = 16
 # To look for the libraries takes 10 ms.
 _library_threads = cache(ThreadpoolController)
 
@@ -60,11 +59,7 @@ def one_library_thread() -> AbstractContextManager[Any]:
 
 def chunk_size(n_rows: int, work_per_row: int, n_threads: int, largest: int = LARGEST_CHUNK) -> int:
     """Return how many rows make a task: short enough to share evenly and to be interrupted soon."""
-    affordable = max(1, WORK_IN_A_CHUNK // max(1, work_per_row))
-    size = min(largest, -(-n_rows // n_threads), affordable)
-    if size < n_rows:
-        size = size // CHUNK_MULTIPLE * CHUNK_MULTIPLE or size
-    return max(1, size)
+    return max(1, min(largest, -(-n_rows // n_threads), WORK_IN_A_CHUNK // max(1, work_per_row)))
 
 
 def for_chunks(

@@ -89,6 +89,10 @@ def test_errors_take_one_line_and_name_the_next_step(arguments, model, treemend)
     assert sorted(os.listdir()) == before
 
 
+def test_messages_are_one_line_without_control_characters():
+    assert errors.printable("a\nb\x1b") == "a; b\\x1b"
+
+
 def test_layouts_reach_the_mender(folder, treemend):
     halves = {"left": NAMES[:8], "right": NAMES[8:]}
     Path("g.toml").write_text("[groups]\n" + "".join(f"{name} = {columns}\n" for name, columns in halves.items()))

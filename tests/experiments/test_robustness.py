@@ -232,7 +232,14 @@ def test_numbers_as_text():
 def test_tables_show_the_earlier_figure_behind():
     now = [{"set": "x", "kind": "a", "v": 0.5}, {"set": "y", "kind": "a", "v": 1.0}]
     lines = list(pivot(now, [{"set": "x", "kind": "a", "v": 0.25}], "set", "kind", "v"))
-    assert lines == ["| set | a |", "|---|---|", "| x | 0.50 (0.25) |", "| y | 1.00 |", "| **mean** | 0.75 (0.25) |"]
+    assert lines == [
+        "| set | a |",
+        "|---|---|",
+        "| x | 0.50 (0.25) |",
+        "| y | 1.00 |",
+        "| **mean** | 0.75 (0.25) |",
+        "",
+    ]
 
 
 def test_figures_say_whether_they_are_met():

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from treemend.exceptions import InputError
-from treemend.files.formats import format_of
+from treemend.files.formats import Format, common_unit, format_of
 from treemend.files.table import FileTable, open_writer
 
 TEXT = b"x,y\n" + b"".join(b"%d,%d\n" % (row * row, row % 7) for row in range(5000))
@@ -56,7 +56,12 @@ def test_only_text_is_compressed():
     with pytest.raises(InputError, match="'.xlsx', and only .csv.*Save it as CSV"):
         format_of("a.xlsx")
     assert format_of("-").family == "csv"
-    assert format_of("a.b.CSV.GZ").compression == ".gz"
+    assert format_of("a.b.CSV.GZ") == Format("csv", ",", ".gz")
+
+
+def test_a_unit_stands_beside_every_number():
+    assert common_unit(["48%", "", "7%"]) == ("", "%")
+    assert common_unit(["48%", "7"]) is None
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])

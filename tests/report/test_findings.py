@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from tests.report.examples import BY_ROW, some_findings
 
-from treemend.report import KINDS, findings_table
+from treemend.report import KINDS, Findings, findings_table
 from treemend.report.findings import row_runs
 
 LABELS = arrays(np.int64, st.tuples(st.integers(0, 5), st.integers(1, 12)), elements=st.integers(-1, 2))
@@ -70,6 +70,15 @@ def test_the_table_has_a_line_for_each_run_of_one_kind(seed):
             np.testing.assert_allclose(one["evidence_max"], np.max(findings.cell_evidence[row, start:stop]))
     assert np.array_equal(seen > 0, findings.mask | findings.only_missing | findings.unusual[:, None])
     assert seen.max() == 1
+
+
+def test_a_table_of_two_runs():
+    before = np.array([[1.0, 9.0, 9.0], [1.0, 2.0, np.nan]])
+    after = np.array([[1.0, 2.1, 3.1], [1.0, 2.0, 3.0]])
+    mask, missing = np.array([[False, True, True], [False] * 3]), np.isnan(before)
+    table = findings_table(Findings(before=before, after=after, mask=mask, missing=missing, names=list("abc")))
+    told = [table[name] for name in ("row", "first_column", "last_column", "kind", "after_mean")]
+    assert list(zip(*told, strict=True)) == [(0, "b", "c", "corrupted", 2.6), (1, "c", "c", "missing", 3.0)]
 
 
 def test_the_table_without_kinds_or_findings():

@@ -6,7 +6,7 @@ import pytest
 from tests.report.examples import Intervals
 
 from treemend.report import KINDS, Findings, Rule
-from treemend.report.words import clip, name_run, percent, rule_summary, why
+from treemend.report.words import clip, name_columns, name_run, percent, rule_summary, why
 from treemend.tables import counted
 
 RATE = Rule("rate", 0.05, n_reference=1200, reference_rate=0.048)
@@ -19,6 +19,7 @@ def test_counts_shares_and_long_names():
     assert clip("a_long_name.csv, line 12", 16, tail=9) == "a_long…, line 12"
     assert (name_run("a", "b"), name_run("a", "a")) == ("a to b", "a")
     assert (name_run("column 3", "column 5"), name_run("column 3", "column 3")) == ("columns 3 to 5", "column 3")
+    assert name_columns(np.array([6, 1, 2, 3]), list("abcdefgh")) == "b to d and g"
 
 
 @pytest.mark.parametrize(

@@ -84,13 +84,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parse_layout(text: str) -> Any:
-    """Return a layout as `treemend.Mender` takes it.
-
-    Examples
-    --------
-    >>> parse_layout("16x16x3"), parse_layout("sequence")
-    ((16, 16, 3), 'sequence')
-    """
+    """Return a layout as `treemend.Mender` takes it."""
     if text in ("auto", "sequence", "correlated"):
         return text
     sides = text.lower().replace("×", "x").split("x")

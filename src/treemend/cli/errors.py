@@ -87,13 +87,7 @@ def run(arguments: list[str] | None = None, received: Sequence[int] = ()) -> int
 
 
 def printable(text: str) -> str:
-    """Return a text on one line, without control characters.
-
-    Examples
-    --------
-    >>> printable("a" + chr(10) + "b")
-    'a; b'
-    """
+    """Return a text on one line, without control characters."""
     return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text.replace("\n", "; "))
 
 

@@ -166,7 +166,9 @@ def _claim_folder(folder: Path, run: dict[str, Any], inputs: dict[str, list[int]
     except OSError as error:
         problem = "is not a folder" if folder.exists() else f"cannot be made: {error.strerror}"
         raise OutputError(f"{folder} {problem}, and parts go into a folder. Choose another name.") from None
-    known = _known_run(folder)
+    known: dict[str, Any] = {}
+    with suppress(OSError, ValueError, TypeError):  # Nothing is known if there is no such file, or a damaged one.
+        known |= json.loads((folder / RUN_FILE).read_bytes())
     before = known.get("parts", {})
     if force:
         for name in (RUN_FILE, *inputs, *before):
@@ -183,12 +185,3 @@ def _claim_folder(folder: Path, run: dict[str, Any], inputs: dict[str, list[int]
             raise OutputError(f"{folder / part} already exists, and its input has changed since. {_NEXT_STEP}")
     with atomic_file(folder / RUN_FILE, replace=True) as file:
         file.write(json.dumps(run | {"parts": {**before, **inputs}}, indent=1).encode("ascii") + b"\n")
-
-
-def _known_run(folder: Path) -> dict[str, Any]:
-    """Return what the folder says of its run; an empty dict if it says nothing, or nothing that can be read."""
-    with suppress(OSError, ValueError):
-        known = json.loads((folder / RUN_FILE).read_bytes())
-        if isinstance(known, dict) and isinstance(known.get("parts"), dict):
-            return known
-    return {}

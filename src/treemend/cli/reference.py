@@ -46,9 +46,6 @@ class Reference:
         """Mend rows, of which the first is row ``first`` of the table."""
         if self.own is not None:
             return self.own.take(np.arange(first, first + len(values)))
-        if len(values) == 0:
-            # Any row tells layout and rule.
-            return self.findings(np.zeros((1, len(self.columns))), 0).take(np.arange(0))
         rows = Table(values, values)
         if isinstance(self.estimator, TCS):
             return self.estimator._mend(rows, None).findings()

@@ -28,7 +28,7 @@ from treemend.loading import read_estimator
 from treemend.mender import Mender
 from treemend.mender.drift import DriftTest
 from treemend.model_file import checksum_of
-from treemend.report import Findings, SummaryBuilder, as_html, as_json, by_column, findings_table
+from treemend.report import SummaryBuilder, as_html, as_json, by_column, findings_table
 from treemend.report.words import name_run, percent
 from treemend.synthetic import waves
 from treemend.tables import counted, listed, shortened
@@ -167,8 +167,10 @@ def _walk(
             passed = beside.select([]) if isinstance(writers["mask"], NpyWriter) else beside
             writers["mask"].write_table(_joined(passed, dict(zip(found.column_names, found.mask.T, strict=True))))
         if "findings" in writers:
-            lines = _findings_lines(found, n_rows)
-            writers["findings"].write_table(_joined(beside.take(pc.subtract(lines["row"], n_rows)), lines))
+            lines = findings_table(found, first_row=n_rows)
+            lines["place"] = lines.pop("id")
+            typed = {name: pa.array(values, _TYPES.get(name, pa.float64())) for name, values in lines.items()}
+            writers["findings"].write_table(_joined(beside.take(pc.subtract(typed["row"], n_rows)), typed))
         if drift is not None:
             drift.add(found.before, found.mask, found.left_alone)
         n_rows += len(batch)
@@ -180,13 +182,6 @@ def _walk(
         say(f"note: {table.label}: rounded in columns of integers: {listed(rounded)}", quiet=options.quiet)
     if drift is not None:
         builder.add(replace(found.take(np.arange(0)), notes=drift.notes(names)))
-
-
-def _findings_lines(found: Findings, first_row: int) -> dict[str, Any]:
-    """Return one line for each run of cells, as columns."""
-    lines = findings_table(found, first_row=first_row)
-    lines["place"] = lines.pop("id")
-    return {name: pa.array(values, _TYPES.get(name, pa.float64())) for name, values in lines.items()}
 
 
 def _joined(passed: Any, columns: dict[str, Any]) -> Any:

@@ -29,14 +29,7 @@ class DaskResult:
 
     Each is computed when it is asked for. To have several, compute them together: every chunk is mended once then.
     ``dask.compute(mended)[0]`` is the same object with all of them as tables in memory, ``dask.persist(mended)[0]`` one
-    whose chunks stay on the workers.
-
-    Parameters
-    ----------
-    repaired, mask, missing, spread : Dask array or data frame
-        As in `treemend.Result`; ``spread`` is None for the published method.
-    corrupted, unusual, p_values : Dask array or series
-        As in `treemend.Result`, one entry a row; ``p_values`` is None for the published method.
+    whose chunks stay on the workers. The fields are those of `treemend.Result`.
     """
 
     repaired: Any
@@ -70,26 +63,7 @@ def mend(
     Returns
     -------
     DaskResult
-        ``repaired``, ``mask``, ``corrupted`` and more, as collections.
-
-    Notes
-    -----
-    Whether a table as a whole has drifted away from the reference is not asked: a chunk does not know the others.
-
-    Examples
-    --------
-    >>> import dask.array as da
-    >>> import treemend.dask
-    >>> from treemend import Mender
-    >>> from treemend.synthetic import waves
-    >>> mender = Mender(false_alarm_rate=0.05).fit(waves(500, rng=0))
-    >>> suspect = waves(6, rng=1)
-    >>> suspect[1, 8:16] = np.random.default_rng(2).uniform(-2, 2, 8)
-    >>> mended = treemend.dask.mend(da.from_array(suspect, chunks=(2, 32)), mender)
-    >>> mended.repaired
-    dask.array<item, shape=(6, 32), dtype=float64, chunksize=(2, 32), chunktype=numpy.ndarray>
-    >>> mended.corrupted.compute()
-    array([False,  True, False, False, False, False])
+        Rows are repaired even if the table has drifted away from the reference: a chunk does not know the others.
     """
     return DaskResult(**_mapped(collection, model, partial(mend_table, rate=false_alarm_rate)))
 
@@ -129,12 +103,7 @@ def fit(collection: Any, *, n_rows: int = 100_000, **parameters: Any) -> Mender:
     Returns
     -------
     Mender
-        Fitted.
-
-    Notes
-    -----
-    ``docs/scaling.md`` tells what is lost against all rows. Chunks are computed twice where their lengths are unknown;
-    `dask.persist` the collection to avoid it.
+        Fitted. Chunks are computed twice, for their lengths and for their rows; `dask.persist` avoids it.
     """
     mender = Mender(**parameters)
     parts = np.ravel(np.array(_in_rows(collection).to_delayed(), dtype=object)).tolist()

@@ -17,10 +17,10 @@ from typing import Any
 import dask
 import numpy as np
 from joblib import parallel_config
-from numpy.typing import NDArray
 
 import treemend
 from treemend import tables
+from treemend.arrays import Array, Integers
 from treemend.exceptions import ModelFileError, ParameterError, TreemendError
 from treemend.mender import Mender
 from treemend.model_file import checksum_of
@@ -47,10 +47,7 @@ class ModelFile:
     @classmethod
     def at(cls, path: str | os.PathLike[str]) -> "ModelFile":
         """Return the file at a path."""
-        try:
-            return cls(os.path.abspath(path), checksum_of(path), treemend.__version__)
-        except OSError as error:
-            raise ModelFileError(f"{path} cannot be read: {error.strerror}. Give a file that save wrote.") from None
+        return cls(os.path.abspath(path), checksum_of(path), treemend.__version__)
 
 
 def loaded(model: Estimator | ModelFile) -> Estimator:
@@ -94,7 +91,7 @@ def apply_to_chunk(
     return found
 
 
-def take_rows(chunk: Any, positions: NDArray[np.int64], passthrough: Any, number: int) -> Any:
+def take_rows(chunk: Any, positions: Integers, passthrough: Any, number: int) -> Any:
     """Return some rows of a chunk, after all of its rows were checked."""
     with _in_chunk(number):
         tables.read_table(chunk, passthrough, reference=True)
@@ -122,7 +119,7 @@ def score_table(estimator: Estimator, table: Any) -> dict[str, Any]:
     return {"score": _by_row(table, estimator.score_samples(table), "score")}
 
 
-def _by_row(table: Any, values: NDArray[Any] | None, name: str) -> Any:
+def _by_row(table: Any, values: Array | None, name: str) -> Any:
     """Return values as an array, or as a series with the index of the data frame they belong to; None stays None."""
     if values is None or isinstance(table, np.ndarray):
         return values

@@ -17,9 +17,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.lib import format as npy
-from numpy.typing import NDArray
 from pyarrow import ipc, parquet
 
+from treemend.arrays import Array, Booleans, Floats
 from treemend.exceptions import InputError
 from treemend.files.recognition import is_numeric, sample_length
 from treemend.tables import LARGEST_EXACT, check_exact_integers, listed, shortened
@@ -35,7 +35,7 @@ _READ_AHEAD = 2**17
 class Batch:
     """Some rows of a table: the chosen columns as numbers, and all columns as they stood in the file."""
 
-    values: NDArray[np.float64]  # of the chosen columns; NaN where a value is missing
+    values: Floats  # of the chosen columns; NaN where a value is missing
     columns: tuple[int, ...]  # the positions of the chosen columns
     places: list[str]  # file and line, or file and row, of each row
     done: float  # the share of the table that has been read
@@ -46,7 +46,7 @@ class Batch:
     def __len__(self) -> int:
         return len(self.values)
 
-    def rounded(self, filled: NDArray[np.float64], mask: NDArray[np.bool_]) -> NDArray[np.float64]:
+    def rounded(self, filled: Floats, mask: Booleans) -> Floats:
         """Return ``filled``, with as many decimals as its columns where ``mask`` says that it is put in."""
         filled = filled.copy()
         for position, column in enumerate(self.columns):
@@ -55,7 +55,7 @@ class Batch:
                 filled[cells, position] = np.round(filled[cells, position], decimals) + 0.0  # not -0.0
         return filled
 
-    def replaced(self, filled: NDArray[np.float64], mask: NDArray[np.bool_]) -> Any:
+    def replaced(self, filled: Floats, mask: Booleans) -> Any:
         """Return all columns as a pyarrow.Table, ``filled`` where ``mask`` says so; chosen texts become float64."""
         columns, fields = self.table.columns, list(self.table.schema)
         for column, new, cells, values in zip(self.columns, filled.T, mask.T, self.values.T, strict=True):
@@ -67,7 +67,7 @@ class Batch:
         return pa.Table.from_arrays(columns, schema=pa.schema(fields, self.table.schema.metadata))
 
 
-def _replaced(column: Any, filled: NDArray[np.float64], mask: NDArray[np.bool_]) -> Any:
+def _replaced(column: Any, filled: Floats, mask: Booleans) -> Any:
     new, dtype = np.where(mask, filled, 0), np.dtype(column.type.to_pandas_dtype())
     if dtype.kind != "f":
         low, high = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
@@ -187,7 +187,7 @@ class ArrowWriter:
         self._file, self._family = file, family
         self._schema: Any = None
 
-    def write(self, batch: Batch, filled: NDArray[np.float64], mask: NDArray[np.bool_]) -> None:
+    def write(self, batch: Batch, filled: Floats, mask: Booleans) -> None:
         """Write the rows, with replaced values in the chosen columns."""
         self.write_table(batch.replaced(filled, mask))
 
@@ -218,9 +218,9 @@ class NpyWriter:
     def __init__(self, file: BinaryIO, family: str) -> None:
         self._file, self._family, self._shape = file, family, (0, 0)
         self._dtype: Any = None
-        self._held: list[NDArray[Any]] = []
+        self._held: list[Array] = []
 
-    def write(self, batch: Batch, filled: NDArray[np.float64], mask: NDArray[np.bool_]) -> None:
+    def write(self, batch: Batch, filled: Floats, mask: Booleans) -> None:
         """Write the rows as floats; columns of a text file that hold only numbers are numbers."""
         table = batch.replaced(filled, mask)
         for position, field in enumerate(table.schema):

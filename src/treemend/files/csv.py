@@ -32,7 +32,6 @@ _HEAD_BYTES = 2**20
 _LONGEST_QUOTED = 2**20
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _RECORDS_TRIED = 50
-_CELLS_TRIED = 10_000
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _NEWLINE, _RETURN = b"\n\r"
 # Only a quote with which a cell begins goes over delimiters and line ends; one that is not closed goes on to the end.
@@ -110,13 +109,12 @@ class CsvFile:
         self.preamble = head[: begin + [*bounds[records[:, 0], 0].tolist(), end][self.named]]
         self._first_line = 1 + len(line_ends(self.preamble))
         rows = self.split(head[len(self.preamble) :], self._first_line, ended=ended)[0].table
-        places, length = range(len(self.names)), sample_length(len(self.names))
+        rows, places = rows.slice(0, sample_length(len(self.names))), range(len(self.names))
         self.units: dict[int, tuple[str, str]] = {}
-        units = [common_unit(self._texts(rows, position)[:length].to_pylist()) for position in places]
+        units = [common_unit(self._texts(rows, position).to_pylist()) for position in places]
         self.units = {position: unit for position, unit in enumerate(units) if unit is not None}
-        texts = [self._texts(rows, position) for position in places]
-        self.sample = pa.table([column[:length] for column in texts], list(self.names))
-        self.numbers = self._number_format(texts, options)
+        self.sample = pa.table([self._texts(rows, position) for position in places], list(self.names))
+        self.numbers = self._number_format(options)
         self.notes = self._recognised()
 
     def _texts(self, table: Any, position: int) -> Any:
@@ -172,9 +170,9 @@ class CsvFile:
             return f"--missing {text[:40]!r} if it stands for a missing value"
         return f"--decimal '{written.decimal}' --thousands '{written.thousands}' if its numbers are written so"
 
-    def _number_format(self, texts: list[Any], options: ReadOptions) -> NumberFormat:
-        cells = [column[: max(5, _CELLS_TRIED // len(texts))].to_pylist() for column in texts]
-        found = number_format(chain.from_iterable(zip(*cells, strict=True)), self.delimiter)
+    def _number_format(self, options: ReadOptions) -> NumberFormat:
+        rows = zip(*(column.to_pylist() for column in self.sample.columns), strict=True)
+        found = number_format(chain.from_iterable(rows), self.delimiter)
         decimal, thousands = options.decimal or found.decimal, options.thousands
         if thousands is None:
             thousands = found.thousands if found.decimal == decimal else ""

@@ -85,13 +85,7 @@ _FORMATS = {
 
 
 def format_of(path: str) -> Format:
-    """Return the format of a path; ``-`` is CSV.
-
-    Examples
-    --------
-    >>> format_of("rows.CSV.gz")
-    Format(family='csv', delimiter=',', compression='.gz')
-    """
+    """Return the format of a path; ``-`` is CSV."""
     if path == STANDARD_STREAM:
         return _FORMATS[".csv"]
     endings = [ending.lower() for ending in Path(path).suffixes]
@@ -158,13 +152,7 @@ _NUMBER_FORMATS = (NumberFormat(), NumberFormat(","), *_GROUPED)
 
 
 def common_unit(texts: Iterable[str]) -> tuple[str, str] | None:
-    """Return what stands before and behind every number; None if there is nothing, or not the same.
-
-    Examples
-    --------
-    >>> common_unit(["48%", "", "7%"]), common_unit(["48%", "7"])
-    (('', '%'), None)
-    """
+    """Return what stands before and behind every number; None if there is nothing, or not the same."""
     unit = None
     for text in map(str.strip, texts):
         if text.lower() not in MISSING_WORDS:

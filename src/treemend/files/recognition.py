@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from treemend.arrays import Floats
 from treemend.files.formats import NumberFormat
 from treemend.tables import ALMOST_ALL, LARGEST_EXACT, ROWS_TO_TELL
 
@@ -95,7 +95,7 @@ def _count_decimals(texts: Any, numbers: NumberFormat) -> int | None:
     return most if most <= _MOST_DECIMALS else None
 
 
-def _of_numbers(name: str, values: NDArray[np.float64], decimals: int | None) -> Column:
+def _of_numbers(name: str, values: Floats, decimals: int | None) -> Column:
     present = values[np.isfinite(values)]
     if len(values) and not len(present):
         return Column(name, "empty", "empty", decimals=decimals)
@@ -111,7 +111,7 @@ def _of_numbers(name: str, values: NDArray[np.float64], decimals: int | None) ->
     return Column(name, "number", "", decimals=decimals, code=_missing_code(present))
 
 
-def _identifier(name: str, values: NDArray[np.float64], present: NDArray[np.float64]) -> str:
+def _identifier(name: str, values: Floats, present: Floats) -> str:
     """Return why integers only name the rows; nothing if they do not."""
     if np.abs(present).max() > LARGEST_EXACT:
         return "integers beyond 2**53"
@@ -124,13 +124,13 @@ def _identifier(name: str, values: NDArray[np.float64], present: NDArray[np.floa
     return "numbers the rows" if distinct and regular else ""
 
 
-def _is_time(name: str, values: NDArray[np.float64]) -> bool:
+def _is_time(name: str, values: Floats) -> bool:
     if not _TIME_NAME_IF_SORTED.search(name) or len(values) < ROWS_TO_TELL:
         return _TIME_NAME.search(name) is not None
     return bool((np.diff(values) >= 0).all() and values[0] < values[-1])
 
 
-def _missing_code(present: NDArray[np.float64]) -> float | None:
+def _missing_code(present: Floats) -> float | None:
     """Return an outermost number of nines that is there several times, further from the others than they reach."""
     for code in (float(present.min()), float(present.max())) if len(present) else ():
         others = present[present != code]

@@ -7,7 +7,6 @@ const summary = JSON.parse(byId("summary").textContent);
 const { columns, tree, grid, totals, rule } = summary;
 const rows = [...summary.rows, ...summary.unusual_rows];
 const KINDS = ["noise", "foreign", "shifted", "stuck"];
-const places = columns.places || columns.names.map((_, place) => place);
 const coarse = window.matchMedia("(pointer: coarse)").matches;
 const list = byId("list"), options = [...list.children];
 const state = { chosen: -1, group: "", scale: "plain", range: null, printing: false };
@@ -32,34 +31,25 @@ const number = (value) => {
 };
 const percent = (share) => `${+(100 * share).toPrecision(3)}%`;
 const unitOf = (index) => (columns.units && columns.units[index] ? ` ${columns.units[index]}` : "");
-function indexFrom(place) {
-  if (!columns.places) return place;
-  let low = 0, high = places.length - 1;
-  while (low < high) { const middle = (low + high) >> 1; if (places[middle] < place) low = middle + 1; else high = middle; }
-  return low;
-}
-const nameAt = (place) => columns.names[indexFrom(place)];
-const span = (start, stop) => (stop - start === 1 ? nameAt(start) : `${nameAt(start)} to ${nameAt(stop - 1)}`);
+const span = (start, stop) => (stop - start === 1 ? columns.names[start] : `${columns.names[start]} to ${columns.names[stop - 1]}`);
 const greatest = (values) => values.reduce((most, value) => (value !== null && value > most ? value : most), -Infinity);
 const least = (values) => values.reduce((most, value) => (value !== null && value < most ? value : most), Infinity);
 
 // ---- what all charts share
-function make(tag, given = {}, ...children) {
-  const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
+function set(node, given, children = []) {
   for (const [key, value] of Object.entries(given)) node.setAttribute(key, value);
   node.append(...children);
   return node;
 }
-function html(tag, words, given = {}) {
-  const node = document.createElement(tag);
-  node.textContent = words;
-  for (const [key, value] of Object.entries(given)) node.setAttribute(key, value);
-  return node;
+const make = (tag, given = {}, ...children) => set(document.createElementNS("http://www.w3.org/2000/svg", tag), given, children);
+const html = (tag, given = {}, ...children) => set(document.createElement(tag), given, children);
+// The smallest of 1, 2, 5, 10, 20 and so on, and of tenths of these, that is large enough.
+function niceStep(enough) {
+  const power = 10 ** Math.floor(Math.log10(enough));
+  return [1, 2, 5].map((one) => one * power).find((one) => one >= enough) || 10 * power;
 }
 function niceTicks(low, high, wanted) {
-  const rough = (high - low || 1) / Math.max(1, wanted), power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((one) => one * power).find((one) => one >= rough) || 10 * power;
-  const ticks = [];
+  const step = niceStep((high - low || 1) / Math.max(1, wanted)), ticks = [];
   for (let tick = Math.ceil(low / step - 1e-9) * step; tick <= high + step * 1e-9; tick += step) ticks.push(+tick.toPrecision(12));
   return ticks;
 }
@@ -67,14 +57,11 @@ function niceTicks(low, high, wanted) {
 function placeTicks(low, high, width) {
   const first = Math.max(0, Math.ceil(low)), last = Math.min(totals.columns - 1, Math.floor(high));
   const plain = !columns.named && !columns.order;
-  const most = width < 500 ? 9 : 14, label = (place) => (plain ? String(place) : clipMiddle(nameAt(place), most));
+  const most = width < 500 ? 9 : 14, label = (place) => (plain ? String(place) : clipMiddle(columns.names[place], most));
   const longest = plain ? String(last).length : Math.min(most, Math.max(...columns.names.slice(0, 500).map((name) => name.length)));
   const pixels = width / (high - low || 1);
-  const steps = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000, 50000, 100000, 1000000];
-  const level = steps.find((step) => step * pixels >= 7.4 * longest + 10) || 1000000;
-  const turned = !plain && level > 1;
-  const step = turned ? steps.find((one) => one * pixels >= 16) || 1000000 : level;
-  const ticks = [];
+  const level = Math.max(1, niceStep((7.4 * longest + 10) / pixels)), turned = !plain && level > 1;
+  const step = turned ? Math.max(1, niceStep(16 / pixels)) : level, ticks = [];
   for (let place = Math.ceil(first / step) * step; place <= last; place += step) ticks.push([place, label(place)]);
   return [ticks, turned ? Math.round(longest * 5.4) : 0];
 }

@@ -32,7 +32,7 @@ function drawMap() {
   chart.inside(make("image", { class: "heat", href: canvas.toDataURL(), preserveAspectRatio: "none", x: X(-0.5), y: Y(-0.5),
     width: X(canvas.width * wide - 0.5) - X(-0.5), height: Y(canvas.height * tall - 0.5) - Y(-0.5) }));
   const most = greatest(columns.corrupted) || 1, rise = (count) => hits - (hits - 12) * (count / most);
-  const steps = places.map((place, i) => `V${rise(columns.corrupted[i])}H${X(i + 1 < places.length ? places[i + 1] - 0.5 : totals.columns - 0.5)}`);
+  const steps = columns.corrupted.map((count, index) => `V${rise(count)}H${X(index + 0.5)}`);
   chart.svg.append(make("path", { class: "hits", d: `M${X(-0.5)} ${hits}${steps.join("")}V${hits}Z` }),
     make("text", { x: chart.left - 6, y: 16, "text-anchor": "end" }, integer(most)));
   const cellAt = (event) => {
@@ -46,7 +46,7 @@ function drawMap() {
     const at = cellAt(event);
     if (!at) return hideTip();
     const [line, cell] = at, start = cell * wide, stop = Math.min(start + wide, totals.columns);
-    if (line < 0) return showTip(event, `${span(start, stop)}\n${DONE} in ${counted(columns.corrupted[indexFrom(start)], "row")}`);
+    if (line < 0) return showTip(event, `${span(start, stop)}\n${DONE} in ${counted(columns.corrupted[start], "row")}`);
     const first = line * tall, last = Math.min(first + tall, totals.rows) - 1;
     const parts = [first === last ? `row ${integer(first)}` : `rows ${integer(first)} to ${integer(last)}`, span(start, stop), `${DONE}: ${percent(found[line][cell])}`];
     if (gaps && gaps[line][cell]) parts.push(`missing: ${percent(gaps[line][cell])}`);
@@ -67,11 +67,7 @@ function drawMap() {
   box.setAttribute("aria-label", `Map of ${counted(totals.rows, "row")} and ${counted(totals.columns, "column")}: ${counted(totals.corrupted_cells, "value")} ${DONE} in ${counted(totals.corrupted_rows, "row")}`);
 }
 function mapKey(...items) {
-  byId("map-key").replaceChildren(...items.map(([words, kind]) => {
-    const item = html("span", "", { class: "item" });
-    item.append(html("i", "", { class: kind }), words);
-    return item;
-  }));
+  byId("map-key").replaceChildren(...items.map(([words, kind]) => html("span", { class: "item" }, html("i", { class: kind }), words)));
 }
 const covers = (record, start, stop) => [...record.corrupted, ...record.missing].some((run) => run[0] < stop && run[1] > start);
 
@@ -120,7 +116,7 @@ const filledIn = (record, values, rest) => {
 };
 const afterOf = (record) => filledIn(record, record.after, record.before);
 const spreadOf = (record) => filledIn(record, record.spread, record.before.map(() => null));
-const indexOf = new Map(grid ? places.map((_, index) => [columnOf(index), index]) : []);
+const indexOf = new Map(grid ? columns.names.map((_, index) => [columnOf(index), index]) : []);
 // Tells what is known of the pixel pointed at; both functions take the indices of its channels.
 function watchPixels(canvas, wordsOf, chosen) {
   const ownOf = (event) => {
@@ -143,17 +139,15 @@ function drawPictures(record) {
   if (record.spread && record.filled_at.length) pictures.push([`spread, up to ${number(greatest(record.spread))}`, heat(byColumn(spreadOf(record), 0), greatest(record.spread) || 1, [0, 114, 178])]);
   if (record.evidence) pictures.push([`evidence, log odds up to ${number(greatest(record.evidence))}`, heat(byColumn(record.evidence, 0), Math.max(1, greatest(record.evidence)), [213, 94, 0])]);
   box.replaceChildren(...pictures.map(([words, colour]) => {
-    const figure = document.createElement("figure");
-    const canvas = paint(html("canvas", "", { role: "img", "aria-label": `Row ${rowName(record)}: ${words}` }), colour);
+    const canvas = paint(html("canvas", { role: "img", "aria-label": `Row ${rowName(record)}: ${words}` }), colour);
     watchPixels(canvas, (own) => own.map((index) => cellWords(record, index)).join("\n"));
-    figure.append(canvas, html("figcaption", words));
-    return figure;
+    return html("figure", {}, canvas, html("figcaption", {}, words));
   }));
 }
 // Images have no map of rows and columns, in which neighbouring pixels are apart, but an image of how often each was hit.
 function drawHits(box) {
   const hits = columns.corrupted.map((count, index) => count + columns.missing[index]), most = greatest(hits);
-  const canvas = paint(html("canvas", ""), heat(byColumn(hits, 0), most, [213, 94, 0]));
+  const canvas = paint(html("canvas"), heat(byColumn(hits, 0), most, [213, 94, 0]));
   box.classList.add("hits-image");
   box.replaceChildren(canvas);
   watchPixels(canvas, (own) => own.map((index) => `${columns.names[index]}: ${counted(hits[index], "row")}`).join("\n"), (own) => only("", columns.names[own[0]]));
@@ -162,6 +156,7 @@ function drawHits(box) {
 }
 
 // ---- the values of one row
+const MOST_POINTS = 5000;
 const low = columns.reference_low, high = columns.reference_high, ranged = Boolean(low && high);
 const widthOf = (index) => high[index] - low[index] || 1;
 const scaled = (value, index) => (value === null || state.scale === "plain" ? value : (value - low[index]) / widthOf(index));
@@ -171,7 +166,7 @@ const kindAt = (record, place) => {
   return run ? KINDS[run[2]] || "corrupted" : record.missing.some(([start, stop]) => place >= start && place < stop) ? "missing" : "";
 };
 function cellWords(record, index) {
-  const at = record.filled_at.indexOf(index), kind = kindAt(record, places[index]), unit = unitOf(index);
+  const at = record.filled_at.indexOf(index), kind = kindAt(record, index), unit = unitOf(index);
   const words = [columns.names[index] + (kind ? ` (${kind})` : ""), `as it came: ${record.before[index] === null ? "missing" : number(record.before[index]) + unit}`];
   if (at >= 0) words.push(`${summary.repaired ? "put in its place" : "expected"}: ${number(record.after[at])}${record.spread && record.spread[at] !== null ? ` ± ${number(record.spread[at])}` : ""}${unit}`);
   if (ranged) words.push(`reference: ${number(low[index])} to ${number(high[index])}${unit}`);
@@ -179,15 +174,19 @@ function cellWords(record, index) {
   return words.join("\n");
 }
 const view = () => state.range || [-0.5, totals.columns - 0.5];
-const seen = () => places.map((_, index) => index).filter((index) => places[index] >= view()[0] && places[index] <= view()[1]);
+// The columns in view; of more than a screen has pixels every second, third and so on.
+function seen() {
+  const [from, to] = view(), all = columns.names.map((_, index) => index).filter((index) => index >= from && index <= to);
+  const stride = Math.ceil(all.length / MOST_POINTS);
+  return all.filter((_, i) => i % stride === 0);
+}
 // A path through points; null breaks it.
 const path = (points) => points.map((one, i) => (one ? `${i && points[i - 1] ? "L" : "M"}${one[0].toFixed(1)} ${one[1].toFixed(1)}` : "")).join("");
 const band = (upper, lower) => (upper.length ? `${path(upper)}L${path([...lower].reverse()).slice(1)}Z` : "");
 const runsOf = (record) => [...record.corrupted, ...record.missing];
 function insideRun([start, stop], margin) {
-  const inside = [];
-  for (let index = Math.max(0, indexFrom(start) - margin); index < places.length && places[index] < stop + margin; index++) inside.push(index);
-  return inside;
+  const first = Math.max(0, start - margin), end = Math.min(totals.columns, stop + margin);
+  return Array.from({ length: end - first }, (_, i) => first + i);
 }
 function drawRow(record) {
   byId("row-part").hidden = Boolean(grid);
@@ -205,7 +204,7 @@ function drawRow(record) {
   const pad = 0.06 * (top - bottom), units = new Set(columns.units || []);
   const y = [bottom - pad, top + pad], title = state.scale === "range" ? "share of the range" : units.size === 1 ? `value, ${[...units][0]}` : "value";
   const chart = frame(box, { height: 310, x: view(), y, yTicks: niceTicks(y[0], y[1], 5), yTitle: title, top: 20 });
-  const at = (values, index) => { const value = scaled(values[index], index); return value === null ? null : [chart.X(places[index]), chart.Y(value)]; };
+  const at = (values, index) => { const value = scaled(values[index], index); return value === null ? null : [chart.X(index), chart.Y(value)]; };
   if (ranged) chart.inside(make("path", { class: "range", d: band(shown.map((index) => at(high, index)), shown.map((index) => at(low, index))) }));
   for (const [start, stop, kind] of runsOf(record)) {
     const from = chart.X(start - 0.5), width = chart.X(stop - 0.5) - from, words = kind === undefined ? "missing" : KINDS[kind] || "";
@@ -221,9 +220,9 @@ function drawRow(record) {
   }));
   for (const run of runsOf(record)) {
     const own = insideRun(run, 0).filter((index) => spread[index] !== null && after[index] !== null);
-    const edge = (index, sign) => [chart.X(places[index]), chart.Y(scaled(after[index], index) + sign * scaledWidth(spread[index], index))];
+    const edge = (index, sign) => [chart.X(index), chart.Y(scaled(after[index], index) + sign * scaledWidth(spread[index], index))];
     const level = own.length === 1 ? [[own[0], -0.4], [own[0], 0.4]] : own.map((index) => [index, 0]);
-    const side = (sign) => level.map(([index, shift]) => [chart.X(places[index] + shift), edge(index, sign)[1]]);
+    const side = (sign) => level.map(([index, shift]) => [chart.X(index + shift), edge(index, sign)[1]]);
     chart.inside(make("path", { class: "spread", d: band(side(1), side(-1)) }),
       make("path", { class: "put", d: path(insideRun(run, 1).map((index) => at(after, index))) }));
     if (run.length === 3) chart.inside(make("path", { class: "came", d: path(insideRun(run, 1).map((index) => at(record.before, index))) }));
@@ -247,9 +246,8 @@ const MARKS = {
 };
 function drawKey(words) {
   byId("row-key").replaceChildren(...words.map((word) => {
-    const item = html("span", "", { class: "item" });
-    item.append(make("svg", { class: "mark", viewBox: "0 0 26 12", "aria-hidden": "true" }, ...(MARKS[word] || MARKS.put).map(([tag, given]) => make(tag, given))), word);
-    return item;
+    const marks = (MARKS[word] || MARKS.put).map(([tag, given]) => make(tag, given));
+    return html("span", { class: "item" }, make("svg", { class: "mark", viewBox: "0 0 26 12", "aria-hidden": "true" }, ...marks), word);
   }));
 }
 // Pointing at a chart tells the cell; dragging zooms all charts of the row, a double click shows all columns again.
@@ -261,10 +259,10 @@ function interact(chart, record, wordsAt = (index) => cellWords(record, index)) 
   let from = null;
   chart.svg.addEventListener("pointermove", (event) => {
     const [px, py] = point(chart, event);
-    if (from !== null) for (const [key, value] of Object.entries({ x: Math.min(from, px), width: Math.abs(px - from), visibility: "visible" })) area.setAttribute(key, value);
+    if (from !== null) set(area, { x: Math.min(from, px), width: Math.abs(px - from), visibility: "visible" });
     if (px < chart.left || px > chart.right) return hideTip();
-    const index = Math.min(places.length - 1, Math.max(0, indexFrom(Math.round(placeAt(px)))));
-    for (const [key, value] of Object.entries({ x1: chart.X(places[index]), x2: chart.X(places[index]), visibility: "visible" })) cursor.setAttribute(key, value);
+    const index = Math.min(totals.columns - 1, Math.max(0, Math.round(placeAt(px))));
+    set(cursor, { x1: chart.X(index), x2: chart.X(index), visibility: "visible" });
     showTip(event, wordsAt(index, py));
   });
   chart.svg.addEventListener("pointerleave", () => { hideTip(); from = null; area.setAttribute("visibility", "hidden"); cursor.setAttribute("visibility", "hidden"); });
@@ -289,10 +287,10 @@ function drawEvidence(record) {
   const shown = seen(), values = shown.map((index) => record.evidence[index]);
   const top = Math.max(2, greatest(values)), bottom = Math.max(Math.min(0, least(values)), -Math.max(2, 0.35 * top));
   const chart = frame(byId("evidence-chart"), { height: 150, x: view(), y: [bottom, top * 1.05], yTicks: niceTicks(bottom, top, 3), yTitle: "log odds" });
-  const width = Math.max(1, 0.8 * (chart.X(1) - chart.X(0)) * (places.length > 1 ? places[1] - places[0] : 1));
+  const width = Math.max(1, 0.8 * (chart.X(1) - chart.X(0)) * (shown.length > 1 ? shown[1] - shown[0] : 1));
   chart.inside(...shown.filter((index) => record.evidence[index] !== null).map((index) => {
     const value = Math.max(bottom, record.evidence[index]), up = chart.Y(Math.max(0, value)), down = chart.Y(Math.min(0, value));
-    return make("rect", { class: value > 0 ? "against" : "for", x: chart.X(places[index]) - width / 2, width, y: up, height: Math.max(0.5, down - up) });
+    return make("rect", { class: value > 0 ? "against" : "for", x: chart.X(index) - width / 2, width, y: up, height: Math.max(0.5, down - up) });
   }));
   interact(chart, record);
   byId("evidence-chart").setAttribute("aria-label", `Evidence by cell of row ${rowName(record)}: largest log odds ${number(greatest(record.evidence))}`);
@@ -324,7 +322,7 @@ function drawTree(record) {
   }
   interact(chart, record, (index, py) => {
     const level = Math.floor(((py - chart.top) / (chart.bottom - chart.top)) * (depth + 1));
-    const node = known.find((one) => tree.depth[one] === level && tree.start[one] <= places[index] && tree.stop[one] > places[index]);
+    const node = known.find((one) => tree.depth[one] === level && tree.start[one] <= index && tree.stop[one] > index);
     return node === undefined ? "" : `${span(tree.start[node], tree.stop[node])}\nscore ${number(record.nodes[node])}`;
   });
   byId("tree-hint").textContent = "Each bar is a part of the row with its score: the share of reference rows that are at least as far from the others there." +

@@ -5,9 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from treemend.arrays import Booleans, Floats, Integers, Labels
+from treemend.arrays import Array, Booleans, Floats, Integers, Labels
 
 KINDS = ("noise", "foreign", "shifted", "stuck")
 """Kinds of corruption; `Findings.kinds` holds indices into it."""
@@ -101,7 +100,7 @@ class Findings:
         return replace(self, **taken)
 
 
-def row_runs(labels: NDArray[np.integer]) -> tuple[Integers, Integers, Integers]:
+def row_runs(labels: Array) -> tuple[Integers, Integers, Integers]:
     """Return row, start and stop of each run of equal labels, in order; negative labels belong to no run."""
     edge = np.ones((len(labels), 1), dtype=bool)
     changes = np.hstack([edge, labels[:, 1:] != labels[:, :-1], edge])
@@ -116,15 +115,6 @@ def findings_table(findings: Findings, *, first_row: int = 0) -> dict[str, list[
     for a row left alone, which is one run over all columns. ``p_value`` is the row's; means and the largest log odds
     are over the run. NaN stands where nothing is known. ``first_row`` is the number of the first row, where the
     findings are one batch of a longer table.
-
-    Examples
-    --------
-    >>> before = np.array([[1.0, 9.0, 9.0], [1.0, 2.0, np.nan]])
-    >>> after = np.array([[1.0, 2.1, 3.1], [1.0, 2.0, 3.0]])
-    >>> mask, missing = np.array([[False, True, True], [False] * 3]), np.isnan(before)
-    >>> table = findings_table(Findings(before=before, after=after, mask=mask, missing=missing, names=list("abc")))
-    >>> list(zip(*(table[name] for name in ("row", "first_column", "last_column", "kind", "after_mean"))))
-    [(0, 'b', 'c', 'corrupted', 2.6), (1, 'c', 'c', 'missing', 3.0)]
     """
     labels = findings.cell_labels
     labels[findings.left_alone] = UNUSUAL

@@ -1,17 +1,16 @@
 // What the page does: the table of a row, choosing, filtering and sorting rows, CSV, comparison, events.
 
 // ---- the table of one row
+const tableRow = (words) => html("tr", {}, ...words.map((word) => html("td", {}, word)));
 const MOST_LINES = 200, PRINTED_ROWS = 30, PRINTED_VALUES = 24;
 function drawValues(record) {
   byId("values").hidden = !record.filled_at.length;
   for (const known of ["spread", "evidence"]) byId("values").classList.toggle(`no-${known}`, !record[known]);
   byId("value-lines").replaceChildren(...record.filled_at.slice(0, MOST_LINES).map((index, i) => {
-    const line = document.createElement("tr"), unit = unitOf(index);
+    const unit = unitOf(index);
     const spread = record.spread && record.spread[i] !== null ? `± ${number(record.spread[i])}` : "";
-    const words = [clip(columns.names[index], 80), kindAt(record, places[index]), record.before[index] === null ? "missing" : number(record.before[index]) + unit,
-      number(record.after[i]) + unit, spread, record.evidence && record.before[index] !== null ? number(record.evidence[index]) : ""];
-    line.append(...words.map((word) => html("td", word)));
-    return line;
+    return tableRow([clip(columns.names[index], 80), kindAt(record, index), record.before[index] === null ? "missing" : number(record.before[index]) + unit,
+      number(record.after[i]) + unit, spread, record.evidence && record.before[index] !== null ? number(record.evidence[index]) : ""]);
   }));
   byId("value-more").textContent = record.filled_at.length > MOST_LINES ? `and ${counted(record.filled_at.length - MOST_LINES, "value")} more` : "";
   byId("printed-values").textContent = record.filled_at.length > PRINTED_VALUES ? `The first ${PRINTED_VALUES} of ${counted(record.filled_at.length, "value")} are printed.` : "";
@@ -50,14 +49,17 @@ function step(by) {
 // ---- groups, filters, order
 const GROUPS = { corrupted: summary.repaired ? "Repaired" : "Corrupted", unusual: "Unusual", missing: "Gaps only", unchanged: "Unchanged", all: "All" };
 const groupOf = (record) => (record.n_corrupted ? "corrupted" : record.unusual ? "unusual" : record.n_missing ? "missing" : "unchanged");
+function press(id, chosen) {
+  for (const button of byId(id).children) button.setAttribute("aria-pressed", String(button.dataset[chosen] === state[chosen]));
+}
 function showGroup(group) {
   state.group = group;
-  for (const button of byId("groups").children) button.setAttribute("aria-pressed", String(button.dataset.group === group));
+  press("groups", "group");
   filter();
 }
 function hitsColumn(record, wanted) {
   const exact = columns.names.findIndex((name) => name.toLowerCase() === wanted);
-  if (exact >= 0) return covers(record, places[exact], places[exact] + 1);
+  if (exact >= 0) return covers(record, exact, exact + 1);
   return record.filled_at.some((index) => columns.names[index].toLowerCase().includes(wanted));
 }
 function filter() {
@@ -103,7 +105,7 @@ function findingsCsv() {
 }
 function download() {
   const address = URL.createObjectURL(new Blob([findingsCsv()], { type: "text/csv" }));
-  const link = html("a", "", { href: address, download: "findings.csv" });
+  const link = html("a", { href: address, download: "findings.csv" });
   document.body.append(link); link.click(); link.remove();
   setTimeout(() => URL.revokeObjectURL(address), 1000);
 }
@@ -119,7 +121,6 @@ function compare(other) {
   add("corrupted values", was.corrupted_cells, was.cells, is.corrupted_cells, is.cells);
   add("missing values", was.missing_cells, was.cells, is.missing_cells, is.cells);
   if (other.kinds && summary.kinds) for (const kind of KINDS) add(`rows with ${kind} values`, other.kinds[kind].rows, was.rows, summary.kinds[kind].rows, is.rows);
-  const tableRow = (words) => { const line = document.createElement("tr"); line.append(...words.map((word) => html("td", word))); return line; };
   byId("compared-counts").replaceChildren(...lines.map(tableRow));
   const earlier = new Map(other.columns.names.map((name, i) => [name, share(other.columns.corrupted[i], was.rows)]));
   const changed = columns.names.map((name, i) => [name, earlier.get(name), share(columns.corrupted[i], is.rows)]).filter((one) => one[1] !== undefined && one[1] !== one[2])
@@ -171,7 +172,7 @@ on("other", "change", (event) => { if (event.target.files[0]) openOther(event.ta
 on("scale", "click", (event) => { const button = event.target.closest("button"); if (button) { setScale(button.dataset.scale); drawCharts(); } });
 function setScale(scale) {
   state.scale = scale;
-  for (const button of byId("scale").children) button.setAttribute("aria-pressed", String(button.dataset.scale === scale));
+  press("scale", "scale");
 }
 for (const button of document.querySelectorAll(".top button")) button.addEventListener("click", () => only(button.dataset.kind || "", button.dataset.column || ""));
 on("theme", "click", () => {
@@ -196,12 +197,13 @@ if (ranged && !grid) {
   if (greatest(widths) > 20 * least(widths)) setScale("range");
 }
 const present = Object.keys(GROUPS).filter((group) => group === "all" || rows.some((record) => groupOf(record) === group));
-for (const group of present) byId("groups").append(html("button", `${GROUPS[group]} ${integer(rows.filter((record) => group === "all" || groupOf(record) === group).length)}`, { type: "button", "data-group": group }));
-byId("kind").append(html("option", "any", { value: "" }), ...KINDS.map((kind) => html("option", kind, { value: kind })));
+for (const group of present) byId("groups").append(html("button", { type: "button", "data-group": group }, `${GROUPS[group]} ${integer(rows.filter((record) => group === "all" || groupOf(record) === group).length)}`));
+byId("kind").append(html("option", { value: "" }, "any"), ...KINDS.map((kind) => html("option", { value: kind }, kind)));
 byId("kind").parentNode.hidden = !summary.kinds;
-byId("column-names").append(...columns.names.slice(0, 2000).map((name) => html("option", "", { value: name })));
+byId("column-names").append(...columns.names.slice(0, 2000).map((name) => html("option", { value: name })));
 if (grid) {
-  options.forEach((option, index) => option.querySelector(".thumb").append(paint(html("canvas", ""), marked(byColumn(rows[index].before, null), marksOf(rows[index]))))); byId("map-title-words").textContent = "How often each pixel was hit";
+  options.forEach((option, index) => option.querySelector(".thumb").append(paint(html("canvas"), marked(byColumn(rows[index].before, null), marksOf(rows[index])))));
+  byId("map-title-words").textContent = "How often each pixel was hit";
 }
 drawMap();
 showGroup(present[0]);

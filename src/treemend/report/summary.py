@@ -12,8 +12,8 @@ from heapq import nsmallest
 from typing import Any, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from treemend.arrays import Booleans, Floats, Integers
 from treemend.exceptions import ParameterError
 from treemend.report.findings import CORRUPTED, KINDS, MISSING, Findings, findings_table, row_runs
 from treemend.report.words import headline, name_columns, rule_summary, why
@@ -24,8 +24,8 @@ Words: TypeAlias = Mapping[Any, str]
 Ranked: TypeAlias = dict[tuple[Any, ...], Findings]
 FORMAT = 2
 REST = "mended.findings_table() and the option --findings of the command line give the findings of every row."
-_MOST_SHOWN_COLUMNS, _MOST_HIT = 20_000, 15
-_MOST_RECORDS, _FEWEST_RECORDS = 1000, 4
+_MOST_PIXELS, _MOST_HIT = 20_000, 15
+_MOST_RECORDS, _FEWEST_RECORDS = 1000, 8
 # Bounds the page: about 4 MB of JSON.
 _MOST_NUMBERS = 600_000
 _MAP_ROWS, _MAP_COLUMNS = 256, 400
@@ -112,7 +112,7 @@ class SummaryBuilder:
             "columns": self._column_summary(shared),
             "map": self._map.summary(),
             "tree": shared.tree and {name: getattr(shared.tree, name).tolist() for name in ("start", "stop", "depth")},
-            "grid": None if shared.grid is None or n_columns > _MOST_SHOWN_COLUMNS else list(shared.grid),
+            "grid": None if shared.grid is None or n_columns > _MOST_PIXELS else list(shared.grid),
             "rows": rows,
             "unusual_rows": unusual_rows,
             "rest": f"{listed}; counts and the map cover all. {self.rest}" if n_listed < totals["rows"] else "",
@@ -122,13 +122,11 @@ class SummaryBuilder:
 
     def _notes(self, *, is_image: bool) -> list[str]:
         """Say what charts leave out or join."""
-        notes, n_columns, n_shown = [], len(self._names), len(self._places)
-        if n_shown < n_columns:
-            notes.append(f"Charts show {n_shown:,} of {n_columns:,} columns; shaded runs are exact.")
-            if is_image:
-                notes.append(f"Rows are images of {n_columns:,} values; images of this size are not drawn.")
+        notes, n_columns = [], len(self._names)
+        if is_image and n_columns > _MOST_PIXELS:
+            notes.append(f"Rows are images of {n_columns:,} values; images of this size are not drawn.")
         tall, wide = self._map.rows_per_cell, self._map.columns_per_cell
-        if max(tall, wide) > 1 and not (is_image and n_shown == n_columns):
+        if max(tall, wide) > 1 and not (is_image and n_columns <= _MOST_PIXELS):
             size = f"{counted(tall, 'row')} x {counted(wide, 'column')}"
             notes.append(f"Each cell of the map stands for {size}; its shade is the share of them that was found.")
         return notes
@@ -137,17 +135,15 @@ class SummaryBuilder:
         n_columns = findings.before.shape[1]
         # What holds for all batches; the rows of the first one need not stay in memory.
         self._shared = replace(findings.take(np.zeros(0, dtype=np.int64)), node_scores=None, row_ids=None)
-        # All columns in layout order, the places in it of those that charts show, and what all are called.
         self._order = findings.layout_order
         self._names = [self.labels.get(column, name) for column, name in enumerate(findings.column_names)]
-        self._places = np.unique(np.linspace(0, n_columns - 1, min(n_columns, _MOST_SHOWN_COLUMNS)).astype(np.int64))
-        numbers = 2 * len(self._places) + (0 if findings.tree is None else len(findings.tree.start))
+        numbers = 2 * n_columns + (0 if findings.tree is None else len(findings.tree.start))
         self._most = int(np.clip(_MOST_NUMBERS // numbers, _FEWEST_RECORDS, _MOST_RECORDS))
         self._map = _CountMap(n_columns)
         self._joint_hits = np.zeros(n_columns - 1, dtype=np.int64)
         self._kinds = np.zeros((len(KINDS), 2), dtype=np.int64)
 
-    def _keep_worst(self, kept: Ranked, findings: Findings, rows: NDArray[np.int64], most: int) -> Ranked:
+    def _keep_worst(self, kept: Ranked, findings: Findings, rows: Integers, most: int) -> Ranked:
         """Keep the worst rows: corrupted before filled before untouched, the least clean first."""
         first_row = self._totals["rows"]
         n_corrupted, n_missing = findings.mask.sum(axis=1), findings.only_missing.sum(axis=1)
@@ -157,9 +153,7 @@ class SummaryBuilder:
         keys = (group, score, -(n_corrupted + n_missing), np.arange(first_row, first_row + len(group)))
         worst = nsmallest(most, [*kept, *zip(*(key[rows].tolist() for key in keys), strict=True)])
         new = [rank for rank in worst if rank not in kept]
-        if not new:
-            return kept
-        taken = findings.take(np.array([rank[-1] for rank in new]) - first_row)
+        taken = findings.take(np.array([rank[-1] for rank in new], dtype=np.int64) - first_row)
         if taken.node_scores is not None:
             taken = replace(taken, node_scores=taken.node_scores(np.arange(len(new))).__getitem__)
         both = kept | {rank: taken.take(np.array([place])) for place, rank in enumerate(new)}
@@ -167,11 +161,11 @@ class SummaryBuilder:
 
     def _record(self, rank: tuple[Any, ...], findings: Findings) -> dict[str, Any]:
         """Return all that the page shows of the only row of some findings."""
-        shown, labels = self._order[self._places], findings.cell_labels[0, self._order]
+        labels = findings.cell_labels[0, self._order]
         _, start, stop = row_runs(labels[None])
         runs = list(zip(start.tolist(), stop.tolist(), labels[start].tolist(), strict=True))
-        filled_at = np.flatnonzero(labels[self._places] >= 0)
-        filled = shown[filled_at]
+        filled_at = np.flatnonzero(labels >= 0)
+        filled = self._order[filled_at]
         nodes = None if findings.node_scores is None else findings.node_scores(np.zeros(1, dtype=np.int64))[0]
         row_scores = {"score": findings.row_scores, "p_value": findings.p_values}
         table = findings_table(findings)
@@ -185,11 +179,11 @@ class SummaryBuilder:
             "n_missing": int(findings.only_missing.sum()),
             "corrupted": [[a, b, -1 if label == CORRUPTED else label] for a, b, label in runs if label != MISSING],
             "missing": [[a, b] for a, b, label in runs if label == MISSING],
-            "before": _numbers_at(findings.before, shown),
+            "before": _numbers_at(findings.before, self._order),
             "filled_at": filled_at.tolist(),
             "after": _numbers_at(findings.after, filled),
             "spread": _numbers_at(findings.spread, filled),
-            "evidence": _numbers_at(findings.cell_evidence, shown, 3),
+            "evidence": _numbers_at(findings.cell_evidence, self._order, 3),
             "nodes": None if nodes is None else plain_numbers(nodes),
             **{name: None if scores is None else plain_numbers(scores)[0] for name, scores in row_scores.items()},
             "findings": [list(line) for line in zip(*told, strict=True)],
@@ -197,19 +191,18 @@ class SummaryBuilder:
         }
 
     def _column_summary(self, shared: Findings) -> dict[str, Any]:
-        names, (hits, missing), columns = self._names, self._map.by_column, self._order[self._places]
+        names, (hits, missing), columns = self._names, self._map.by_column, self._order
         return {
             "named": shared.names is not None or bool(self.labels),
             "names": [names[column] for column in columns],
             "units": [self.units.get(column, "") for column in columns.tolist()] if self.units else None,
-            "places": self._places.tolist() if len(columns) < len(names) else None,
-            "order": None if np.array_equal(self._order, np.arange(len(names))) else columns.tolist(),
-            "corrupted": hits[self._places].tolist(),
-            "missing": missing[self._places].tolist(),
+            "order": None if np.array_equal(columns, np.arange(len(names))) else columns.tolist(),
+            "corrupted": hits.tolist(),
+            "missing": missing.tolist(),
             "reference_low": _numbers_at(shared.reference_low, columns),
             "reference_high": _numbers_at(shared.reference_high, columns),
             "most_hit": [
-                {"name": name_columns(self._order[start:stop], names), "peak": names[self._order[peak]]}
+                {"name": name_columns(columns[start:stop], names), "peak": names[columns[peak]]}
                 | {"start": start, "stop": stop, "rows": int(hits[peak])}
                 for start, stop, peak in hit_together(hits, self._joint_hits)
             ],
@@ -221,12 +214,12 @@ def plain_numbers(values: Iterable[float], digits: int = 6) -> list[float | None
     return [float(f"{value:.{digits}g}") if math.isfinite(value) else None for value in values]
 
 
-def _numbers_at(values: NDArray[np.float64] | None, columns: NDArray[np.int64], digits: int = 6) -> Any:
+def _numbers_at(values: Floats | None, columns: Integers, digits: int = 6) -> Any:
     """Return the values of one row in some columns, or None if there are none."""
     return None if values is None else plain_numbers(values[..., columns].ravel().tolist(), digits)
 
 
-def hit_together(hits: NDArray[np.int64], joint: NDArray[np.int64]) -> list[tuple[int, int, int]]:
+def hit_together(hits: Integers, joint: Integers) -> list[tuple[int, int, int]]:
     """Group adjacent columns that were mostly hit in the same rows and about as often, the most hit group first.
 
     `hits` counts the rows in which each column was hit, `joint` those in which it and the next one were. A group is its
@@ -256,7 +249,7 @@ class _CountMap:
         self._starts = np.arange(0, n_columns, self.columns_per_cell)
         self._counts = np.zeros((2, _MAP_ROWS, len(self._starts)), dtype=np.int64)
 
-    def add(self, marks: NDArray[np.bool_]) -> None:
+    def add(self, marks: Booleans) -> None:
         rows = np.arange(self._n_rows, self._n_rows + marks.shape[1])
         self._n_rows += len(rows)
         while self._n_rows > _MAP_ROWS * self.rows_per_cell:

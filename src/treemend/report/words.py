@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from treemend.arrays import Floats, Integers
 from treemend.report.findings import KINDS, Findings, Rule
 from treemend.tables import counted
 
@@ -46,14 +46,8 @@ def name_run(first: str, last: str) -> str:
     return f"{first} to {last}"
 
 
-def name_columns(columns: NDArray[np.int64], names: Sequence[str]) -> str:
-    """Name columns in the order of the table, by at most three runs, whatever their order in charts.
-
-    Examples
-    --------
-    >>> name_columns(np.array([6, 1, 2, 3]), list("abcdefgh"))
-    'b to d and g'
-    """
+def name_columns(columns: Integers, names: Sequence[str]) -> str:
+    """Name columns in the order of the table, by at most three runs, whatever their order in charts."""
     columns = np.sort(columns)
     runs = np.split(columns, np.flatnonzero(np.diff(columns) > 1) + 1)
     words = [name_run(names[run[0]], names[run[-1]]) for run in runs[:_MOST_RUNS]]
@@ -134,7 +128,7 @@ def _found(n_corrupted: int, expected: float, rarely_above: float) -> str:
     return f"{found}, which mistakes alone could explain: check each before you rely on it."
 
 
-def why(row: Findings, names: Sequence[str], nodes: NDArray[np.float64] | None = None) -> str:
+def why(row: Findings, names: Sequence[str], nodes: Floats | None = None) -> str:
     """Say why the only row of some findings was declared; `nodes` are the scores of the tree's nodes, if it has one."""
     labels, n_reference = row.cell_labels[0], row.rule.n_reference if row.rule else None
     sentences = [_UNUSUAL] if row.left_alone[0] else []
@@ -163,7 +157,7 @@ def _evidence(p_value: float, n_reference: int | None) -> str:
     return f"{shown} (p-value {p_value:.2g}{extrapolated})."
 
 
-def _strongest_node(scores: NDArray[np.float64], row: Findings, names: Sequence[str], n_reference: int) -> str:
+def _strongest_node(scores: Floats, row: Findings, names: Sequence[str], n_reference: int) -> str:
     """Name the tree's node with the lowest score, inside what was found where possible."""
     tree, order = row.tree, row.layout_order
     before = np.concatenate(([0], np.cumsum(row.mask[0, order])))

@@ -154,7 +154,7 @@ class TCS(BaseMender):
             Between 0, as unusual as can be, and 1. Nodes are numbered as in ``tree_``.
         """
         rows = self._suspects(X).values
-        return node_counts(self._model, rows, _fresh(rows), self.n_jobs) / len(self._model.rows)
+        return node_counts(self._model, rows, _left_out(rows), self.n_jobs) / len(self._model.rows)
 
     def _fitted(self) -> TCSModel:
         check_is_fitted(self)
@@ -185,14 +185,13 @@ class TCS(BaseMender):
         return (len(self._model.rows), rate) if self._model.tau < 0 and rate is not None else None
 
     def _scores(self, rows: F64) -> F64:
-        return score_rows(self._model, rows, _fresh(rows), self.n_jobs)
+        return score_rows(self._model, rows, _left_out(rows), self.n_jobs)
 
     def _declared(self, rows: F64, own: I64 | None) -> Bools:
-        left_out = _fresh(rows) if own is None else own
-        return np.asarray(declare(self._model, rows, left_out, self.n_jobs).any(axis=1))
+        return np.asarray(declare(self._model, rows, _left_out(rows, own), self.n_jobs).any(axis=1))
 
     def _mend(self, table: tables.Table, own: I64 | None) -> Result:
-        left_out = _fresh(table.values) if own is None else own
+        left_out = _left_out(table.values, own)
         mask, filled = mend_rows(self._model, table.values, left_out, self.n_jobs)
         missing = np.isnan(table.values)
         return Result(
@@ -208,9 +207,9 @@ class TCS(BaseMender):
         )
 
 
-def _fresh(rows: F64) -> I64:
-    """Say of each row that it is none of the reference rows."""
-    return np.full(len(rows), -1)
+def _left_out(rows: F64, own: I64 | None = None) -> I64:
+    """Say of each row which reference row it is; fresh ones are none."""
+    return np.full(len(rows), -1) if own is None else own
 
 
 def _findings(

@@ -5,11 +5,10 @@ rows go through each block together. Only the two smallest estimates of each *ce
 """
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from treemend.tcs.exact import CELLS, FASTMATH, LANES, PADDING, ROWS_IN_CELL, Counting, Sought, count_up_to, kth_radii
 from treemend.tcs.tree import F32, F64, I64, AttributeTree
@@ -19,8 +18,6 @@ __all__ = ["EuclideanScan"]
 BY_NODE, AT_ONCE = 16.0, 48.0
 """What a block costs at one node, beside its columns, in columns, and at all nodes, in columns of the root: decides
 when nodes are searched one by one (benchmarks/speed)."""
-
-HALF = LANES // 2
 
 Four = tuple[float, float, float, float]
 Nodes = tuple[I64, I64, I64, I64, I64]
@@ -70,18 +67,17 @@ class EuclideanScan:
 
     def radii(self, sought: Sought) -> F64:
         """Return exact K-th radii, rows x nodes."""
-        together = self._in_quartets(self._in_fours(sought.rows - self.centre))
-        sought = sought._replace(rows=self._in_fours(sought.rows, np.float64))
+        together = self._in_quartets(sought.rows)
+        sought = sought._replace(rows=self._in_fours(sought.rows))
         minima = np.empty((2, 4, len(self.blocks), len(self.tree.start), CELLS), dtype=np.float32)
         radii: F64 = euclidean_radii(self.blocks, self.nodes, self.cells, together, sought, minima)
         return radii
 
     def estimates(self, rows: F64, nodes: I64, alpha: float) -> F32:  # noqa: ARG002 - which is 1 here
         """Estimate the squared distances of all reference rows, at one node for each row, rows x reference rows."""
-        missing, sums = np.isnan(rows), np.empty((len(rows), len(self.blocks), 2, HALF), dtype=np.float32)
-        observed, centred = self._in_fours(~missing), self._in_fours(np.where(missing, 0, rows - self.centre))
-        for r, node in enumerate(nodes):
-            sum_squares(self._halves, centred[r], observed[r], self.nodes[0][node], self.nodes[1][node], sums[r])
+        centred, sums = self._centred(rows), np.empty((len(rows), len(self.blocks), LANES), dtype=np.float32)
+        for row, node, of_row in zip(centred, nodes, sums, strict=True):
+            sum_squares(self.blocks, row, self.nodes[0][node], self.nodes[1][node], of_row)
         return sums.reshape(len(rows), -1)
 
     def count_within(self, rows: F64, counting: Counting) -> None:
@@ -89,28 +85,22 @@ class EuclideanScan:
 
         Some blocks are searched at all nodes at once, as long as that is cheaper than the nodes in doubt one by one.
         """
-        missing, searched = np.isnan(rows), np.zeros(len(rows), dtype=np.int64)
-        in_fours, observed = self._in_fours(np.where(missing, 0, rows - self.centre)), self._in_fours(~missing)
-        if not missing.any():
-            count_at_once(self.blocks, self._in_quartets(in_fours), self.nodes, counting, searched)
-        count_at_nodes(self._halves, in_fours, observed, self.nodes, counting, searched)
+        searched = np.zeros(len(rows), dtype=np.int64)
+        count_at_once(self.blocks, self._in_quartets(rows), self.nodes, counting, searched)
+        count_at_nodes(self.blocks, self._centred(rows), self.nodes, counting, searched)
 
-    @property
-    def _halves(self) -> F32:
-        """The blocks, of which half may be enough."""
-        return self.blocks.reshape(*self.blocks.shape[:3], 2, HALF)
+    def _centred(self, rows: F64) -> F32:
+        return self._in_fours(rows - self.centre).astype(np.float32)
 
-    def _in_quartets(self, centred: F32) -> F32:
-        """Return for each four rows and four columns the values of the first row, of the second, and so on."""
-        n_rows, n_fours = len(centred), self.blocks.shape[1]
+    def _in_quartets(self, rows: F64) -> F32:
+        """Return for each four rows and four columns the centred values of the first row, of the second, and so on."""
+        n_rows, n_fours = len(rows), self.blocks.shape[1]
         padded = np.zeros((-(-n_rows // 4), 4, n_fours, 4), dtype=np.float32)
-        padded.reshape(-1, 4 * n_fours)[:n_rows] = centred
+        padded.reshape(-1, 4 * n_fours)[:n_rows] = self._centred(rows)
         return np.ascontiguousarray(padded.transpose(0, 2, 1, 3)).reshape(-1, n_fours, 16)
 
-    def _in_fours(self, rows: NDArray[Any], dtype: type = np.float32) -> NDArray[Any]:
-        if rows.shape[1] == 4 * self.blocks.shape[1]:
-            return rows.astype(dtype)
-        padded = np.zeros((len(rows), 4 * self.blocks.shape[1]), dtype=dtype)
+    def _in_fours(self, rows: F64) -> F64:
+        padded = np.zeros((len(rows), 4 * self.blocks.shape[1]))
         padded[:, self.place] = rows
         return padded
 
@@ -191,16 +181,14 @@ def euclidean_radii(blocks: F32, nodes: Nodes, cells: F64, rows: F32, sought: So
 
 
 @njit(forceinline=True, fastmath=FASTMATH)
-def _sum_half(fours: F32, half: int, row: F32, weights: F32, sums: F32) -> None:
-    """Fill ``sums`` with estimates at one node; ``weights`` are 0 where a value is missing."""
-    for i in range(HALF):
+def _sum_node(block: F32, row: F32, begin: int, end: int, sums: F32) -> None:
+    """Fill ``sums`` with the estimates of a block at the node of some fours."""
+    for i in range(LANES):
         sums[i] = 0
-    for u in range(len(fours)):
-        (x0, x1, x2, x3), (w0, w1, w2, w3) = _four(row, u), _four(weights, u)
-        for i in range(HALF):
-            d0, d1 = fours[u, 0, half, i] * w0 - x0, fours[u, 1, half, i] * w1 - x1
-            d2, d3 = fours[u, 2, half, i] * w2 - x2, fours[u, 3, half, i] * w3 - x3
-            sums[i] = sums[i] + d0 * d0 + d1 * d1 + d2 * d2 + d3 * d3
+    for u in range(begin, end):
+        x = _four(row, u)
+        for i in range(LANES):
+            sums[i] = sums[i] + _square((block[u, 0, i], block[u, 1, i], block[u, 2, i], block[u, 3, i]), x)
 
 
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
@@ -228,22 +216,20 @@ def count_at_once(blocks: F32, rows: F32, nodes: Nodes, counting: Counting, sear
 
 
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
-def sum_squares(halves: F32, row: F32, weights: F32, begin: int, end: int, sums: F32) -> None:
-    """Fill ``sums``, blocks x 2 x half the lanes, with estimates at one node."""
-    for part in range(2 * len(halves)):
-        of_node = halves[part >> 1, begin:end]
-        _sum_half(of_node, part & 1, row[4 * begin : 4 * end], weights[4 * begin : 4 * end], sums[part >> 1, part & 1])
+def sum_squares(blocks: F32, row: F32, begin: int, end: int, sums: F32) -> None:
+    """Fill ``sums``, blocks x LANES, with estimates at one node."""
+    for block in range(len(blocks)):
+        _sum_node(blocks[block], row, begin, end, sums[block])
 
 
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
-def count_at_nodes(halves: F32, rows: F32, weights: F32, nodes: Nodes, counting: Counting, searched: I64) -> None:
+def count_at_nodes(blocks: F32, rows: F32, nodes: Nodes, counting: Counting, searched: I64) -> None:
     """Count estimates at some nodes, one node after the other, in the blocks that have not been searched."""
-    sums = np.empty(HALF, dtype=np.float32)
+    sums = np.empty(LANES, dtype=np.float32)
     for node in range(len(nodes[0])):
-        begin, end = nodes[0][node], nodes[1][node]
         for r in range(len(rows)):
-            part, x, w = 2 * searched[r], rows[r, 4 * begin : 4 * end], weights[r, 4 * begin : 4 * end]
-            while counting.counts[0, r, node] < counting.k and part < 2 * len(halves):
-                _sum_half(halves[part >> 1, begin:end], part & 1, x, w, sums)
+            block = searched[r]
+            while counting.counts[0, r, node] < counting.k and block < len(blocks):
+                _sum_node(blocks[block], rows[r], nodes[0][node], nodes[1][node], sums)
                 count_up_to(counting, r, node, sums)
-                part += 1
+                block += 1

@@ -29,16 +29,14 @@ MARGIN, FLOAT32_MARGIN = 1e-12, 2e-7
 """Cover the rounding of the bounds themselves, which are computed in float64, and their rounding to float32."""
 
 Ends = tuple[I64, I64]
-Found = tuple[F64, I64]
 Errors = tuple[F64, F64]
-"""Relative and absolute errors of the roots of estimates."""
+Found = tuple[F64, I64]
 
 
 class Sought(NamedTuple):
-    """Rows whose K-th radii are sought, the reference rows left out, and errors, one a node and rows x nodes."""
+    """Rows whose K-th radii are sought, and errors, one a node and rows x nodes."""
 
     rows: F64
-    left_out: I64
     relative: F64
     absolute: F64
     k: int
@@ -101,16 +99,12 @@ def _kth_smallest(values: F64, count: int, k: int, scratch: F64) -> float:
     """Return the k-th smallest, counted from 1, of the first ``count`` values; ``scratch`` takes k numbers."""
     if count < k:
         return np.inf
-    # From the end that is nearer, with all signs turned if that is the upper one.
-    sign = 1.0 if 2 * k <= count + 1 else -1.0
-    k = k if sign > 0 else count + 1 - k
     for place in range(k):
         scratch[place] = np.inf
     for i in range(count):
-        value = sign * values[i]
-        if value < scratch[k - 1]:
-            _insert(scratch, k - 1, value)
-    return float(sign * scratch[k - 1])
+        if values[i] < scratch[k - 1]:
+            _insert(scratch, k - 1, values[i])
+    return float(scratch[k - 1])
 
 
 @njit(cache=True, nogil=True)
@@ -119,7 +113,7 @@ def nearest_by_estimates(
 ) -> None:
     """Fill ``found``, distances and numbers, with the reference rows nearest to each row over its columns.
 
-    ``estimates`` are rows x reference rows; ``columns`` and ``errors`` have one entry a row.
+    ``estimates`` are rows x reference rows; ``columns`` and ``errors``, relative and absolute, have one entry a row.
     """
     (relative, absolute), (distances, numbers) = errors, found
     n_rows, k = numbers.shape
@@ -140,7 +134,7 @@ def nearest_by_estimates(
 
 
 @njit(cache=True, nogil=True, fastmath={"nnan"})
-def _smallest_of_folds(cells: F32, n_lanes: int, folded: F32, smallest: F32, rank: int) -> None:
+def _smallest_of_folds(cells: F32, n_lanes: int, folded: F32, smallest: F32) -> None:
     """Fill ``smallest``, ranks x nodes, with the smallest minima of folds at every node, ascending.
 
     ``folded``, folds x (nodes x lanes), takes minima over every ``folds``-th block: disjoint sets of rows, so that the
@@ -149,7 +143,7 @@ def _smallest_of_folds(cells: F32, n_lanes: int, folded: F32, smallest: F32, ran
     folds, length = folded.shape
     n_columns = smallest.shape[1]
     passed_on = np.zeros(n_columns, dtype=np.float32)
-    smallest[:rank] = np.inf
+    smallest[:] = np.inf
     for fold in range(folds):
         for k in range(length):
             folded[fold, k] = cells[fold, k]
@@ -159,7 +153,7 @@ def _smallest_of_folds(cells: F32, n_lanes: int, folded: F32, smallest: F32, ran
         for lane in range(n_lanes):
             for node in range(length // n_lanes):
                 passed_on[node] = folded[fold, node * n_lanes + lane]
-            for k in range(rank):
+            for k in range(len(smallest)):
                 for node in range(n_columns):
                     value, low = passed_on[node], smallest[k, node]
                     smallest[k, node] = min(low, value)
@@ -192,75 +186,51 @@ def kth_radii(
 ) -> None:
     """Fill ``radii``, rows x nodes, with the exact K-th radii of some of the rows.
 
+    ``minima`` and ``seconds``, rows x blocks x nodes x lanes, are the two smallest estimates of cells of reference
+    rows. Where a cell is one row there are no seconds; otherwise ``cells`` and ``ends`` have columns in fours.
+
     Estimates say between which two radii the K-th one lies. Measured are the cells between them, and those of which
     more than the nearest row may count. Estimates that cannot be wrong, where their absolute error is 0, are taken for
     the squares that they estimate.
-
-    Parameters
-    ----------
-    minima, seconds : ndarray, rows x blocks x nodes x lanes
-        The smallest estimates of cells of reference rows, and the second smallest; no seconds where a cell is one row.
-    cells, ends
-        Reference rows, and where the nodes begin and end, both with columns in fours unless a cell is one row.
     """
     begin, end = ends
-    rows, left_out, relative, absolute, n_neighbors = sought
+    rows, relative, absolute, n_neighbors = sought
     _, n_blocks, n_columns, n_lanes = minima.shape
-    single, shift = len(seconds) == 0, 0
-    while 1 << shift < n_lanes:
-        # To divide by the number of lanes, a power of two.
-        shift += 1
     # Few folds make the search for the K-th smallest short, many make what is read of each fold short; there must be
     # clearly more minima than neighbours for a tight bound (benchmarks/speed).
     folds = max(int(math.sqrt(n_blocks)) * 16 // n_lanes, (2 * n_neighbors + 1) // n_lanes + 1)
     folds = min(n_blocks, folds)
     folded = np.empty((folds, n_columns * n_lanes), dtype=np.float32)
-    smallest = np.empty((n_neighbors + 1, (n_columns + 15) // 16 * 16), dtype=np.float32)
-    listed = np.empty(folds * n_lanes + 1, dtype=np.int64)
+    smallest = np.empty((n_neighbors, (n_columns + 15) // 16 * 16), dtype=np.float32)
     opened = np.empty(n_blocks * n_lanes + 1, dtype=np.int64)
     values = np.empty((n_blocks * n_lanes + 1) * ROWS_IN_CELL)
     found = np.empty((n_blocks * n_lanes + 1) * ROWS_IN_CELL)
     nearest, squares = np.empty(n_neighbors), np.empty(cells.shape[1] + ROWS_IN_CELL)
     for r in range(first, last):
-        own_cell, own_place = left_out[r], 0
-        if own_cell >= 0 and not single:
-            own_cell, own_place = own_cell // LANES * CELLS + own_cell % CELLS, own_cell % LANES // CELLS
-        rank = n_neighbors + (left_out[r] >= 0)
-        _smallest_of_folds(minima[r - first].reshape(n_blocks, n_columns * n_lanes), n_lanes, folded, smallest, rank)
+        _smallest_of_folds(minima[r - first].reshape(n_blocks, n_columns * n_lanes), n_lanes, folded, smallest)
         for node in range(len(begin)):
             far, near, columns = 1 + relative[node], 1 - relative[node], (begin[node], end[node])
-            error, top = absolute[r, node], np.float64(smallest[rank - 1, node])
+            error, top = absolute[r, node], np.float64(smallest[n_neighbors - 1, node])
             bound = ((math.sqrt(top) * far + 2 * error) / near) ** 2 * (1 + MARGIN)
             if error == 0:
                 # K rows have estimates up to this one, so that only smaller ones matter; there may be many equal ones.
                 bound = top * (1 - 1e-9) if top > 0 else -1.0
-            n_listed = 0
+            n_open = n_found = 0
             for fold in range(folds):
                 for lane in range(n_lanes):
-                    listed[n_listed] = fold * n_lanes + lane
-                    n_listed += folded[fold, node * n_lanes + lane] <= bound
-            n_opened = 0
-            for k in range(n_listed):
-                lane = listed[k] & (n_lanes - 1)
-                for block in range(listed[k] >> shift, n_blocks, folds):
-                    opened[n_opened] = (block << shift) + lane
-                    values[n_opened] = minima[r - first, block, node, lane]
-                    n_opened += values[n_opened] <= bound
-            n_open = n_found = 0
-            for k in range(n_opened):
-                cell = opened[k]
-                if cell != own_cell and (
-                    single or seconds[r - first, cell >> shift, node, cell & (n_lanes - 1)] > bound
-                ):
-                    opened[n_open], values[n_open] = cell, values[k]
-                    n_open += 1
-                elif not single:
-                    _measure(cells, cell, rows[r], columns, alpha, squares)
-                    if cell == own_cell:
-                        squares[own_place] = np.inf
-                    for i in range(ROWS_IN_CELL):
-                        found[n_found] = squares[i]
-                        n_found += squares[i] <= bound
+                    if folded[fold, node * n_lanes + lane] > bound:
+                        continue
+                    for block in range(fold, n_blocks, folds):
+                        if minima[r - first, block, node, lane] > bound:
+                            continue
+                        cell = block * n_lanes + lane
+                        if len(seconds) == 0 or seconds[r - first, block, node, lane] > bound:
+                            opened[n_open], values[n_open] = cell, minima[r - first, block, node, lane]
+                            n_open += 1
+                            continue
+                        for i in range(_measure(cells, cell, rows[r], columns, alpha, squares)):
+                            found[n_found] = squares[i]
+                            n_found += squares[i] <= bound
             values[n_open : n_open + n_found] = found[:n_found]
             kth = min(top, _kth_smallest(values, n_open + n_found, n_neighbors, nearest))
             if error > 0:

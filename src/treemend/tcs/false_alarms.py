@@ -93,32 +93,22 @@ def tau_for_rate(rate: float, theta: float | Sequence[float], depth: int) -> flo
     _one_theta_a_depth(theta, depth)
     if rate in (0.0, 1.0):
         return float(rate)
-    grid = _grid_with_peaks(theta, depth)
-    rates = np.asarray(corruption_false_alarm_rate(grid, theta, depth))
-    first = int(np.argmax(rates >= rate * (1 - 1e-14)))
-    if first == 0 or rates[first] <= rate:
-        return float(grid[first])
 
     def excess(tau: float) -> float:
         return float(corruption_false_alarm_rate(tau, theta, depth)) - rate
 
-    return float(brentq(excess, grid[first - 1], grid[first], xtol=1e-15))
-
-
-def _grid_with_peaks(theta: float | Sequence[float], depth: int) -> NDArray[np.float64]:
-    """Return values of tau that are dense enough, the peaks of the rate among them: it is not monotone."""
+    # The rate is not monotone: its peaks may reach what the values of tau beside them do not.
     grid = np.concatenate([np.geomspace(_TINIEST_TAU, 1e-2, 200), np.linspace(1e-2, 1, 400)[1:]])
     rates = np.asarray(corruption_false_alarm_rate(grid, theta, depth))
-    inner = np.arange(1, len(grid) - 1)
-    tops = inner[(rates[inner] >= rates[inner - 1]) & (rates[inner] >= rates[inner + 1])]
-
-    def negative_rate(tau: float) -> float:
-        return -float(corruption_false_alarm_rate(tau, theta, depth))
-
-    brackets = [(grid[top - 1], grid[top + 1]) for top in tops]
-    options = {"xatol": 1e-12}
-    peaks = [minimize_scalar(negative_rate, bounds=ends, method="bounded", options=options).x for ends in brackets]
-    return np.unique(np.concatenate([grid, peaks]))
+    tops = 1 + np.flatnonzero((rates[1:-1] >= rates[:-2]) & (rates[1:-1] >= rates[2:]))
+    for ends in [(grid[top - 1], grid[top + 1]) for top in tops]:
+        peak = minimize_scalar(lambda tau: -excess(tau), bounds=ends, method="bounded", options={"xatol": 1e-12})
+        grid = np.union1d(grid, peak.x)
+    rates = np.asarray(corruption_false_alarm_rate(grid, theta, depth))
+    first = int(np.argmax(rates >= rate * (1 - 1e-14)))
+    if first == 0 or rates[first] <= rate:
+        return float(grid[first])
+    return float(brentq(excess, grid[first - 1], grid[first], xtol=1e-15))
 
 
 def fit_theta(

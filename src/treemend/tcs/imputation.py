@@ -28,7 +28,7 @@ def fill_declared(
     ``rows`` are as they came: distances never use a value that was filled in.
     """
     tree, params, (at, nodes) = model.tree, model.params, np.nonzero(declared)
-    donors = model.index.neighbors(
+    _, donors = model.index.neighbors(
         rows[at], tree.sibling[nodes], params.n_neighbors, alpha=params.alpha, left_out=left_out[at], n_jobs=n_jobs
     )
     chosen = _choose(donors, model.radii[donors, tree.parent[nodes, None]], model.params.imputation)
@@ -44,7 +44,7 @@ def fill_incomplete(model: "TCSModel", filled: F64, rows: F64, gaps: Bools, left
         return
     own, n_neighbors, usual = left_out[at], model.params.n_neighbors, model.radii[:, 0]
     clean, nodes = np.where(gaps[at], np.nan, rows[at]), np.zeros(len(at), dtype=np.int64)
-    donors = model.index.neighbors(clean, nodes, n_neighbors, alpha=1.0, left_out=own, n_jobs=n_jobs)
+    _, donors = model.index.neighbors(clean, nodes, n_neighbors, alpha=1.0, left_out=own, n_jobs=n_jobs)
     for r in np.flatnonzero(gaps[at].mean(axis=1) > 1 - _FEWEST_CLEAN):
         most_usual = np.argsort(usual, kind="stable")
         donors[r] = most_usual[most_usual != own[r]][:n_neighbors]

@@ -5,11 +5,13 @@ estimates in float32 of all distances come first, and only rows that these leave
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from treemend.tcs.euclidean import EuclideanScan
 from treemend.tcs.exact import FLOAT32_MARGIN, Counting, Sought, nearest_by_estimates
@@ -63,27 +65,19 @@ class NodeIndex:
         scan = euclidean or RankedScan.build(reference, centre, tree, alpha)
         return cls(reference, exponent, alpha, centre, tree, spread, grid, scan)
 
-    def radii(self, rows: F64, n_neighbors: int, *, left_out: I64 | None = None, n_jobs: int | None = None) -> F64:
-        """Return each row's distance to its K-th nearest reference row at every node, rows x nodes.
-
-        ``left_out`` names for each row the reference row that does not count as its neighbour, -1 for none.
-        """
-        scaled, own = self._scaled(rows), np.full(len(rows), -1) if left_out is None else left_out
-        radii, incomplete = np.empty((len(rows), len(self.tree.start))), np.isnan(rows).any(axis=1)
-        complete = np.flatnonzero(~incomplete)
+    def radii(self, rows: F64, n_neighbors: int, *, n_jobs: int | None = None) -> F64:
+        """Return each row's distance to its K-th nearest reference row at every node, rows x nodes."""
+        scaled, radii = self._scaled(rows), np.empty((len(rows), len(self.tree.start)))
 
         def task(part: slice) -> None:
-            at = complete[part]
-            sought = Sought(scaled[at], own[at], self._relative, self._errors(scaled[at]), n_neighbors)
-            radii[at] = self.scan.radii(sought)
+            for at, scan in self._scans(scaled[part]):
+                some = scaled[part][at]
+                radii[part][at] = scan.radii(Sought(some, self._relative, self._errors(some), n_neighbors))
 
-        for_chunks(task, len(complete), self._work(), n_jobs, largest=256)
+        for_chunks(task, len(rows), self._work(), n_jobs, largest=256)
+        incomplete = np.isnan(rows).any(axis=1)
         if incomplete.any():
-            n_nodes, some = radii.shape[1], scaled[incomplete]
-            pairs = (np.repeat(some, n_nodes, axis=0), np.repeat(own[incomplete], n_nodes))
-            nodes = np.tile(np.arange(n_nodes), len(some))
-            distances, _ = self._nearest(*pairs, nodes, n_neighbors, self.alpha, n_jobs)
-            radii[incomplete] = distances[:, -1].reshape(-1, n_nodes) * self._stretch(some)
+            radii[incomplete] *= self._stretch(rows[incomplete])
         return np.ldexp(radii, self.exponent)
 
     def labels(self, rows: F64, n_neighbors: int, limits: F64, *, n_jobs: int | None = None) -> Bools:
@@ -91,46 +85,68 @@ class NodeIndex:
 
         The same as ``radii(rows, n_neighbors) > limits``, but K reference rows within the limit are enough to know.
         """
-        scaled, within = self._scaled(rows), np.ldexp(limits, -self.exponent)
-        labels = np.empty((len(rows), len(self.tree.start)), dtype=np.bool_)
+        within, incomplete = np.ldexp(limits, -self.exponent), np.isnan(rows).any(axis=1)
+        labels = np.empty((len(rows), len(limits)), dtype=np.bool_)
+        if incomplete.any():
+            labels[incomplete] = self.radii(rows[incomplete], n_neighbors, n_jobs=n_jobs) > limits
+        complete = np.flatnonzero(~incomplete)
 
         def task(part: slice) -> None:
-            some, stretch = scaled[part], self._stretch(scaled[part])
-            counts = np.zeros((2, len(some), len(within)), dtype=np.int64)
-            squares = np.broadcast_to(self._squared_limits(within, stretch, some), counts.shape)
+            at = complete[part]
+            some = self._scaled(rows[at])
+            squares = self._squared_limits(within, self._float32_is_exact(some))
+            counts = np.zeros(squares.shape, dtype=np.int64)
             self.scan.count_within(some, Counting(squares, n_neighbors, counts))
             n_sure, n_possible = counts
-            labels[part] = found = n_sure < n_neighbors
+            found = n_sure < n_neighbors
             r, nodes = np.nonzero(found & (n_possible >= n_neighbors))
             if len(r) > 0:
-                distances, _ = self._nearest(some[r], np.full(len(r), -1), nodes, n_neighbors, self.alpha, 1)
-                stretched = distances[:, -1] * np.broadcast_to(stretch, found.shape)[r, nodes]
-                labels[part.start + r, nodes] = stretched > within[nodes]
+                distances, _ = self.neighbors(
+                    rows[at[r]], nodes, n_neighbors, alpha=self.alpha, left_out=None, n_jobs=1
+                )
+                found[r, nodes] = distances[:, -1] > limits[nodes]
+            labels[at] = found
 
-        for_chunks(task, len(rows), self._work() // 4, n_jobs, largest=256)
+        for_chunks(task, len(complete), self._work() // 4, n_jobs, largest=256)
         return labels
 
     def neighbors(
         self, rows: F64, nodes: I64, n_neighbors: int, *, alpha: float, left_out: I64 | None, n_jobs: int | None
-    ) -> I64:
-        """Return the numbers of the K nearest reference rows, at one node for each row, rows x K, nearest first."""
-        own = np.full(len(rows), -1) if left_out is None else left_out
-        return self._nearest(self._scaled(rows), own, nodes, n_neighbors, alpha, n_jobs)[1]
-
-    def _nearest(
-        self, scaled: F64, own: I64, nodes: I64, n_neighbors: int, alpha: float, n_jobs: int | None
     ) -> tuple[F64, I64]:
-        distances, numbers = np.empty((len(scaled), n_neighbors)), np.empty((len(scaled), n_neighbors), dtype=np.int64)
+        """Return distances over observed columns and numbers of the K nearest reference rows, rows x K, nearest first.
+
+        Each row has a node, and in ``left_out`` the reference row that does not count as its neighbour, -1 for none.
+        """
+        scaled, own = self._scaled(rows), np.full(len(rows), -1) if left_out is None else left_out
+        distances, numbers = np.empty((len(rows), n_neighbors)), np.empty((len(rows), n_neighbors), dtype=np.int64)
 
         def task(part: slice) -> None:
             some, at = scaled[part], nodes[part]
-            columns, estimates = (self.tree.start[at], self.tree.stop[at]), self.scan.estimates(some, at, alpha)
+            estimates = np.empty((len(some), len(self.reference)), dtype=np.float32)
+            for these, scan in self._scans(some):
+                estimates[these] = scan.estimates(some[these], at[these], alpha)[:, : len(self.reference)]
+            columns = (self.tree.start[at], self.tree.stop[at])
             errors = (self._relative[at], self._errors(some)[np.arange(len(at)), at])
             found = (distances[part], numbers[part])
             nearest_by_estimates(estimates, self.reference, some, own[part], columns, alpha, errors, found)
 
-        for_chunks(task, len(scaled), self._work(), n_jobs)
-        return distances, numbers
+        for_chunks(task, len(rows), self._work(), n_jobs)
+        return np.ldexp(distances, self.exponent), numbers
+
+    def _scans(self, scaled: F64) -> Iterator[tuple[NDArray[np.intp], EuclideanScan | RankedScan]]:
+        """Yield which rows are compared in which way: the sorting network copes with missing values."""
+        incomplete = np.isnan(scaled).any(axis=1)
+        if not incomplete.all():
+            yield np.flatnonzero(~incomplete), self.scan
+        if incomplete.any():
+            yield np.flatnonzero(incomplete), self.ranked
+
+    @cached_property
+    def ranked(self) -> RankedScan:
+        """What compares rows with missing values."""
+        if isinstance(self.scan, RankedScan):
+            return self.scan
+        return RankedScan.build(self.reference, self.centre, self.tree, self.alpha)
 
     @cached_property
     def _relative(self) -> F64:
@@ -155,41 +171,33 @@ class NodeIndex:
     def _float32_is_exact(self, scaled: F64) -> Bools:
         """Say where all values are such multiples of a power of two that float32 arithmetic is exact, rows x nodes."""
         if self.grid == 0:
-            return np.zeros((1, 1), dtype=np.bool_)
+            return np.zeros((len(scaled), len(self.tree.start)), dtype=np.bool_)
         values, largest = (scaled - self.centre) / self.grid, self.spread[0] / self.grid
         on_grid = np.isnan(values) | (values == np.rint(values)) & (np.abs(values) <= largest)
         fits = (self.tree.stop - self.tree.start) * (2 * largest) ** 2 <= 1 / _ROUNDING
         return np.asarray(on_grid.all(axis=1, keepdims=True) & fits)
 
-    def _squared_limits(self, limits: F64, stretch: F64, scaled: F64) -> F32:
+    def _squared_limits(self, limits: F64, exact: Bools) -> F32:
         """Return up to which estimates distances are surely within the limits, and up to which they may be.
 
-        2 x rows x nodes, or one row for all; negative where none is. A row within the limit is no farther from the
-        centre than ``spread`` and the limit together, in the columns that count.
+        2 x rows x nodes; negative where none is. ``exact`` says for which float32 arithmetic is exact. A row within the
+        limit is no farther from the centre than ``spread`` and the limit together, in the columns that count.
         """
         errors = self._bound(np.clip(limits, 0, 1e20) + self.spread)
-        exact = self._float32_is_exact(scaled)
         with np.errstate(over="ignore", invalid="ignore"):
-            limit = limits / stretch
-            low, high = limit - errors, limit + errors
+            low, high = limits - errors, limits + errors
             low = low * np.abs(low) * ((1 - FLOAT32_MARGIN) / (1 + self._relative) ** 2)
-            high = np.where(limit < 0, -1, high * high * ((1 + FLOAT32_MARGIN) / (1 - self._relative) ** 2))
-            squares = np.array([low, high], dtype=np.float32)
-            if exact.any():
-                # The largest float32 whose root, stretched, does not exceed the limit.
-                largest = np.where(limit < 0, -1, limit**2).astype(np.float32)
-                too_large = np.sqrt(np.abs(largest, dtype=np.float64)) * stretch > limits
-                largest = np.where(too_large, np.nextafter(largest, np.float32(-1)), largest)
-                squares = np.where(exact, largest, squares)
-        return squares
+            high = np.where(limits < 0, -1, high * high * ((1 + FLOAT32_MARGIN) / (1 - self._relative) ** 2))
+            # The largest float32 whose root does not exceed the limit.
+            largest = np.where(limits < 0, -1, limits**2).astype(np.float32)
+            too_large = np.sqrt(np.abs(largest, dtype=np.float64)) > limits
+            largest = np.where(too_large, np.nextafter(largest, np.float32(-1)), largest)
+        return np.where(exact, largest, np.array([low, high], dtype=np.float32)[:, None])
 
     def _stretch(self, rows: F64) -> F64:
-        """Return by how much distances over the observed columns fall short, rows x nodes, or one row for all."""
-        missing = np.isnan(rows)
-        if not missing.any():
-            return np.ones((1, len(self.tree.start)))
+        """Return by how much distances over the observed columns fall short, rows x nodes."""
         width = self.tree.stop - self.tree.start
-        observed = (~missing @ self._members).astype(np.int64)
+        observed = ~np.isnan(rows) @ self._members
         return np.asarray(np.sqrt(n_kept(width, self.alpha) / n_kept(observed, self.alpha)))
 
     @cached_property
@@ -201,7 +209,7 @@ class NodeIndex:
     def _scaled(self, rows: F64) -> F64:
         half = self.exponent // 2
         with np.errstate(over="ignore", under="ignore"):
-            # Twice a power of two, since one may be out of range by itself.
+            # Twice a power of two, since one may be out of range by itself; ldexp takes longer.
             scaled = rows * 2.0**-half * 2.0 ** (half - self.exponent)
         return np.minimum(np.maximum(scaled, self.centre - _FARTHEST), self.centre + _FARTHEST)
 
@@ -222,11 +230,5 @@ def _grid(centred: F64) -> float:
 
 def _scale_exponent(low: F64, high: F64) -> int:
     """Return the exponent of the widest column's width, or more where the values themselves are enormous."""
-    half_width = float(np.max(high / 2 - low / 2))
-    largest = float(max(np.max(np.abs(low)), np.max(np.abs(high))))
-    if largest == 0:
-        return 0
-    largest_exponent = math.frexp(largest)[1]
-    if half_width == 0:
-        return largest_exponent
-    return max(math.frexp(half_width)[1] + 1, largest_exponent - _WIDEST_EXPONENT)
+    half_width, exponent = float(np.max(high / 2 - low / 2)), math.frexp(max(np.max(-low), np.max(high)))[1]
+    return max(math.frexp(half_width)[1] + 1, exponent - _WIDEST_EXPONENT) if half_width > 0 else exponent

@@ -18,7 +18,7 @@ from numba import njit
 from treemend.tcs.exact import FASTMATH
 from treemend.tcs.tree import F32, I64
 
-__all__ = ["LANES", "Eight", "Network", "dot", "eight", "estimate_block", "load", "merged", "sorted_by_four", "squares"]
+__all__ = ["LANES", "Network", "dot", "eight", "estimate_block", "load", "merged", "sorted_by_four"]
 
 LANES = 32
 Eight = tuple[float, float, float, float, float, float, float, float]
@@ -79,16 +79,10 @@ def merged(w: Eight) -> Eight:
 
 
 @njit(forceinline=True, fastmath=FASTMATH)
-def squares(w: Eight, x: Eight) -> Eight:
-    """Return the squared differences."""
-    a, b, c, d = (w[0] - x[0]) ** 2, (w[1] - x[1]) ** 2, (w[2] - x[2]) ** 2, (w[3] - x[3]) ** 2
-    return a, b, c, d, (w[4] - x[4]) ** 2, (w[5] - x[5]) ** 2, (w[6] - x[6]) ** 2, (w[7] - x[7]) ** 2
-
-
-@njit(forceinline=True, fastmath=FASTMATH)
 def sorted_by_four(w: Eight, x: Eight) -> Eight:
     """Return the squared differences, the first four sorted up and the last four down."""
-    a, b, c, d, e, f, g, h = squares(w, x)
+    a, b, c, d = (w[0] - x[0]) ** 2, (w[1] - x[1]) ** 2, (w[2] - x[2]) ** 2, (w[3] - x[3]) ** 2
+    e, f, g, h = (w[4] - x[4]) ** 2, (w[5] - x[5]) ** 2, (w[6] - x[6]) ** 2, (w[7] - x[7]) ** 2
     a, b, c, d, e, f, g, h = min(a, b), max(a, b), min(c, d), max(c, d), max(e, f), min(e, f), max(g, h), min(g, h)
     a, b, c, d, e, f, g, h = min(a, c), min(b, d), max(a, c), max(b, d), max(e, g), max(f, h), min(e, g), min(f, h)
     return a, min(b, c), max(b, c), d, e, max(f, g), min(f, g), h

@@ -21,7 +21,7 @@ def fit_model(values: F64, params: TCSParams, n_jobs: int | None) -> TCSModel:
     n_rows, n_features = values.shape
     tree = build_tree(n_features, params.depth)  # 2.2
     index = NodeIndex.build(values, tree, params.alpha)  # 2.3
-    radii = index.radii(values, params.n_neighbors, left_out=np.arange(n_rows), n_jobs=n_jobs)  # 2.4
+    radii = index.radii(values, params.n_neighbors + 1, n_jobs=n_jobs)  # 2.4: each row is its own nearest one
     counts = counts_at_least(radii, np.sort(radii, axis=0).T) - 1  # each row left out of its own ranking
     rates = alarm_rates(counts, tree, params.root_rule)  # 2.7
     tau = params.tau

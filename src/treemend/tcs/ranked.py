@@ -3,32 +3,28 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
 from treemend.tcs import network as operations
-from treemend.tcs.exact import FASTMATH, PADDING, Counting, Ends, Sought, count_up_to, kth_radii
-from treemend.tcs.near import NearRows, count_near, own_block
+from treemend.tcs.exact import FASTMATH, PADDING, Counting, Ends, Sought, kth_radii
+from treemend.tcs.near import NearRows, count_near, count_ranked
 from treemend.tcs.network import LANES, Network, estimate_block
 from treemend.tcs.tree import F32, F64, I64, AttributeTree
 
 __all__ = ["RankedScan", "n_kept"]
 
-WIRES_IN_CACHE = 64
 
 SAMPLE = 16
 """Rows of a part that say in which column it is widest: more take longer to lay out and place rows little better."""
 
-N_FIRST = 2
-"""In so many blocks K rows within the limits are looked for at all nodes before narrow nodes are by themselves."""
-
 Pass = tuple[int, int, int, int, int]
 
 
-def n_kept(width: I64, alpha: float) -> I64:
+def n_kept(width: NDArray[Any], alpha: float) -> I64:
     """Return how many of ``width`` squared differences count."""
     return np.asarray(np.maximum(1, np.floor(alpha * width + 1e-9)), dtype=np.int64)
 
@@ -65,58 +61,47 @@ class RankedScan:
 
     def radii(self, sought: Sought) -> F64:
         """Return exact K-th radii, rows x nodes."""
-        ends, on_wires = (self.tree.start, self.tree.stop), self._on_wires(sought.rows)
-        cells = self.reference[:, :, None]
-        radii: F64 = ranked_radii(self.blocks, on_wires, self.network, cells, ends, self.alpha, sought)
+        ends, cells = (self.tree.start, self.tree.stop), self.reference[:, :, None]
+        radii = np.empty_like(sought.absolute)
+        for at, network in self._networks(sought.rows, self.alpha):
+            some = sought._replace(rows=sought.rows[at], absolute=sought.absolute[at])
+            radii[at] = ranked_radii(self.blocks, self._on_wires(some.rows), network, cells, ends, self.alpha, some)
         return radii
 
     def estimates(self, rows: F64, nodes: I64, alpha: float) -> F32:
         """Estimate the squared distances of all reference rows, at one node for each row, rows x reference rows."""
-        found = np.empty((len(rows), len(self.blocks), LANES), dtype=np.float32)
+        found, on_wires = np.empty((len(rows), len(self.blocks), LANES), dtype=np.float32), self._on_wires(rows)
         estimates = np.zeros((len(self.blocks), len(self.tree.start) + 1, LANES), dtype=np.float32)
         for at, network in self._networks(rows, alpha):
-            for r, on_wires in zip(np.arange(len(rows))[at], self._on_wires(rows[at]), strict=True):
-                estimate_row(self.blocks, on_wires, network, nodes[r], estimates)
+            for r in at:
+                estimate_row(self.blocks, on_wires[r], network, nodes[r], estimates)
                 found[r] = estimates[:, nodes[r]]
         return found.reshape(len(rows), -1)
 
     def count_within(self, rows: F64, counting: Counting) -> None:
         """Count the reference rows with estimates up to two limits, until K are up to the first."""
-        (limits, k, counts), every = counting, np.arange(len(self.tree.start))
-        parent, n_steps = self.tree.parent, 2 * self.near.cut.shape[1]
-        for at, network in self._networks(rows, self.alpha):
-            part, on_wires, nodes, first = Counting(limits[:, at], k, counts[:, at]), self._on_wires(rows[at]), every, 0
-            if network is self.network:
-                first, nodes = N_FIRST, np.setdiff1d(every, self.near.nodes[1:])
-                count_ranked(self.near, on_wires, network, every, parent, part, 0, first)
-                count_near(self.near, on_wires, self.kept, part)
-            count_ranked(self.near, on_wires, network, nodes, parent, part, first, n_steps)
-            counts[:, at] = part.counts
+        on_wires, (of_root, of_narrow) = self._on_wires(rows), self.near
+        count_near(of_narrow, on_wires, self.kept, counting)
+        wide = np.setdiff1d(np.arange(len(self.kept)), of_narrow.nodes)
+        count_ranked(of_root, on_wires, self.network, wide, self.tree.parent, counting)
 
     @cached_property
-    def near(self) -> NearRows:
-        """Reference rows in an order of their own for the root and for each narrow node."""
-        n_rows, n_wires, n_blocks = len(self.reference), self.network.weights.shape[1], len(self.blocks)
-        rows = np.full((n_blocks * LANES, n_wires), PADDING)
-        rows[:n_rows, self.wire] = self.reference - self.centre
+    def near(self) -> tuple[NearRows, NearRows]:
+        """Reference rows in an order of their own for the root, and for each narrow node."""
+        n_wires, root = self.network.weights.shape[1], np.zeros(1, dtype=np.int64)
         width = n_wires >> self.tree.depth
-        nodes, n_splits = np.append(0, np.flatnonzero(width <= 8)), 1 << (n_blocks.bit_length() - 1)
-        begin, width = self.wire[self.tree.start[nodes]], width[nodes]
-        first = np.append(0, np.cumsum(n_blocks * np.maximum(4, width)))
-        column, cut = (np.zeros((len(nodes), n_splits), dtype=dtype) for dtype in (np.int64, np.float32))
-        blocks = np.full((first[-1], LANES), PADDING)
-        for n, (low, high) in enumerate(zip(begin, begin + width, strict=True)):
-            rows[:n_rows, low:high] = rows[_halved_again(rows[:n_rows, low:high], column[n], cut[n]), low:high]
-            in_order = rows[:, low:high].reshape(n_blocks, LANES, width[n]).transpose(0, 2, 1)
-            blocks[first[n] : first[n + 1]].reshape(n_blocks, -1, LANES)[:, : width[n]] = in_order
-        return NearRows(nodes, begin, np.maximum(4, width), first, column, cut, blocks)
+        narrow = np.flatnonzero(width <= 8)
+        rows = self.blocks.reshape(len(self.blocks), n_wires, LANES).transpose(0, 2, 1).reshape(-1, n_wires)
+        rows = rows[: len(self.reference)]
+        of_narrow = _build_near(rows, narrow, self.wire[self.tree.start[narrow]], width[narrow])
+        return _build_near(rows, root, root, width[:1]), of_narrow
 
-    def _networks(self, rows: F64, alpha: float) -> Iterator[tuple[slice | NDArray[np.intp], Network]]:
+    def _networks(self, rows: F64, alpha: float) -> Iterator[tuple[NDArray[np.intp], Network]]:
         """Yield rows with the network for them: all complete ones, and each with missing values by itself."""
         missing = np.isnan(rows)
         complete = ~missing.any(axis=1) & (alpha == self.alpha)
         if complete.any():
-            yield slice(None) if complete.all() else np.flatnonzero(complete), self.network
+            yield np.flatnonzero(complete), self.network
         for row in np.flatnonzero(~complete):
             observed = np.append(0, np.cumsum(~missing[row]))
             width = observed[self.tree.stop] - observed[self.tree.start]
@@ -127,6 +112,19 @@ class RankedScan:
         on_wires = np.zeros((len(rows), self.network.weights.shape[1] + 8), dtype=np.float32)
         on_wires[:, self.wire] = np.where(np.isnan(rows), -PADDING, rows - self.centre)
         return on_wires
+
+
+def _build_near(rows: F32, nodes: I64, begin: I64, width: I64) -> NearRows:
+    """Lay out reference rows, rows x wires, for nodes of some wires each."""
+    n_blocks, n_eights = -(-len(rows) // LANES), -(-max(width, default=0) // 8)
+    n_splits = 1 << (n_blocks.bit_length() - 1)
+    column, cut = (np.zeros((len(nodes), n_splits), dtype=dtype) for dtype in (np.int64, np.float32))
+    blocks = np.full((len(nodes), n_blocks, 8 * n_eights, LANES), PADDING)
+    for n, (low, high) in enumerate(zip(begin, begin + width, strict=True)):
+        in_order = np.full((n_blocks * LANES, high - low), PADDING)
+        in_order[: len(rows)] = rows[_halved_again(rows[:, low:high], column[n], cut[n]), low:high]
+        blocks[n, :, : high - low] = in_order.reshape(n_blocks, LANES, -1).transpose(0, 2, 1)
+    return NearRows(nodes, begin, column, cut, blocks.reshape(len(nodes), n_blocks, n_eights, 8 * LANES))
 
 
 def _halved_again(rows: F32, column: I64, cut: F32) -> I64:
@@ -178,28 +176,16 @@ def _build_network(tree: AttributeTree) -> tuple[I64, Network]:
 
 def _sorting_passes(begin: int, end: int) -> list[Pass]:
     """Return the passes that sort the wires of one node, of 4 wires at least."""
-    width = end - begin
-    if width > WIRES_IN_CACHE:
-        middle = (begin + end) // 2
-        return _sorting_passes(begin, middle) + _sorting_passes(middle, end) + _merging_passes(begin, end, width)
     passes: list[Pass] = [(operations.SQUARE, begin, end, 4, 0)]
-    merged = 8
-    while merged <= width:
-        passes += _merging_passes(begin, end, merged)
-        merged *= 2
+    for level in range(3, (end - begin).bit_length()):
+        stride = 1 << (level - 1)
+        while stride >= 16:
+            passes.append((operations.QUARTER, begin, end, 1 << level, stride // 2))
+            stride //= 4
+        if stride == 8:
+            passes.append((operations.HALVE, begin, end, 1 << level, 8))
+        passes.append((operations.MERGE, begin, end, 1 << level, level))
     return passes
-
-
-def _merging_passes(begin: int, end: int, width: int) -> list[Pass]:
-    """Return the passes that merge pairs of sorted nodes into nodes of ``width`` wires."""
-    passes: list[Pass] = []
-    stride = width // 2
-    while stride >= 16:
-        passes.append((operations.QUARTER, begin, end, width, stride // 2))
-        stride //= 4
-    if stride == 8:
-        passes.append((operations.HALVE, begin, end, width, 8))
-    return [*passes, (operations.MERGE, begin, end, width, width.bit_length() - 1)]
 
 
 def _counting(network: Network, kept: I64) -> Network:
@@ -240,41 +226,3 @@ def ranked_radii(
         estimate_row(blocks, on_wires[r], network, 0, estimates[0])
         kth_radii(estimates, no_seconds, cells, ends, alpha, sought, r, r + 1, radii)
     return radii
-
-
-@njit(cache=True, nogil=True, fastmath=FASTMATH)
-def count_ranked(
-    near: NearRows, rows: F32, network: Network, nodes: I64, parent: I64, counting: Counting, first: int, last: int
-) -> None:
-    """Count estimates at some nodes, with a node its parent, in some of the steps from a row's place at the root on.
-
-    For each block, a node in doubt is estimated together with all nodes below it.
-    """
-    n_nodes, wires = len(parent), np.zeros(LANES * network.weights.shape[1], dtype=np.float32)
-    blocks = near.blocks[: near.first[1]].reshape(-1, len(network.weights[0]) // 8, 8 * LANES)
-    estimates = np.zeros((n_nodes + 1, LANES), dtype=np.float32)
-    tops, doubtful = np.empty((2, n_nodes + 1), dtype=np.int64)
-    covered, counts, k = np.zeros(n_nodes, dtype=np.bool_), counting.counts, counting.k
-    for r in range(len(rows)):
-        place, decided = own_block(near, 0, rows[r]), True
-        for step in range(first, last):
-            block = place ^ step
-            if block >= len(blocks):
-                continue
-            if decided:
-                n_tops = n_doubtful = 0
-                for node in nodes:
-                    in_doubt, below = counts[0, r, node] < k, node > 0 and covered[parent[node]]
-                    covered[node] = in_doubt or below
-                    tops[n_tops], doubtful[n_doubtful] = node, node
-                    n_tops += in_doubt and not below
-                    n_doubtful += in_doubt
-                if n_doubtful == 0:
-                    break
-            for i in range(n_tops):
-                estimate_block(blocks[block], rows[r], network, tops[i], wires, estimates)
-            decided = False
-            for i in range(n_doubtful):
-                node = doubtful[i]
-                count_up_to(counting, r, node, estimates[node])
-                decided |= counts[0, r, node] >= k

@@ -19,9 +19,7 @@ def declared_nodes(anomalous: Bools, tree: AttributeTree, root_rule: str) -> Boo
 
     The ``root_rule`` says what happens where the root and both its children are anomalous. The root is never declared.
     """
-    declared = np.zeros(anomalous.shape, dtype=np.bool_)
-    _declare_rows(np.ascontiguousarray(anomalous), tree.left, tree.right, root_rule == "stop", declared)
-    return declared
+    return np.asarray(_declare_rows(anomalous, tree.left, tree.right, root_rule == "stop"))
 
 
 def attribute_mask(declared: Bools, tree: AttributeTree) -> Bools:
@@ -37,9 +35,8 @@ def alarm_rates(counts: I64, tree: AttributeTree, root_rule: str) -> F64:
 
     ``counts``, rows x nodes, are the reference rows' own. A node is anomalous at a level if its count is at most that.
     """
-    changes, turning = np.zeros(len(counts) + 1, dtype=np.int64), np.empty(len(counts), dtype=np.int64)
-    _follow_levels(counts, tree.left, tree.right, root_rule == "stop", 0, changes, turning)
-    return np.cumsum(changes) / len(counts)
+    changes, _ = _follow_levels(counts, tree.left, tree.right, root_rule == "stop", 0, len(counts) + 1)
+    return np.asarray(np.cumsum(changes) / len(counts))
 
 
 def largest_level(rates: F64, rate: float) -> int:
@@ -63,9 +60,8 @@ def turning_levels(counts: I64, tree: AttributeTree, level: int, n_levels: int, 
     For a row with something declared at ``level``: the lowest level down to which that remains so. For the others: the
     next level at which something is declared, or ``n_levels``, one above the highest, if there is none.
     """
-    changes, turning = np.zeros(n_levels, dtype=np.int64), np.empty(len(counts), dtype=np.int64)
-    _follow_levels(counts, tree.left, tree.right, root_rule == "stop", level, changes, turning)
-    return turning
+    _, turning = _follow_levels(counts, tree.left, tree.right, root_rule == "stop", level, n_levels)
+    return np.asarray(turning)
 
 
 @njit(cache=True, nogil=True)
@@ -96,21 +92,22 @@ def _declare(anomalous: Bools, left: I64, right: I64, stop_at_root: bool, search
 
 
 @njit(cache=True, nogil=True)
-def _declare_rows(anomalous: Bools, left: I64, right: I64, stop_at_root: bool, declared: Bools) -> None:
-    searched = np.empty(len(left), dtype=np.bool_)
+def _declare_rows(anomalous: Bools, left: I64, right: I64, stop_at_root: bool) -> Bools:
+    searched, declared = np.empty(len(left), dtype=np.bool_), np.empty_like(anomalous)
     for row in range(len(anomalous)):
         _declare(anomalous[row], left, right, stop_at_root, searched, declared[row])
+    return declared
 
 
 @njit(cache=True, nogil=True)
 def _follow_levels(
-    counts: I64, left: I64, right: I64, stop_at_root: bool, in_force: int, changes: I64, turning: I64
-) -> None:
+    counts: I64, left: I64, right: I64, stop_at_root: bool, in_force: int, n_levels: int
+) -> tuple[I64, I64]:
     """Search each row at every level at which one of its labels changes.
 
-    Adds to ``changes[k]`` by how many the rows with an alarm grow from level ``k - 1`` to ``k``, and fills ``turning``.
+    Returns by how many the rows with an alarm grow from each level to the next, and each row's turning level.
     """
-    n_levels = len(changes)
+    changes, turning = np.zeros(n_levels, dtype=np.int64), np.empty(len(counts), dtype=np.int64)
     anomalous, searched, declared = np.empty((3, len(left)), dtype=np.bool_)
     for row in range(len(counts)):
         level, since, before = max(0, counts[row].min()), n_levels, False
@@ -129,3 +126,4 @@ def _follow_levels(
             if found and following > in_force and turning[row] == n_levels:
                 turning[row] = since
             level = following
+    return changes, turning
