@@ -14,7 +14,6 @@ from treemend.mender.detector import CELL_PRICE, find_sets, search_rows, set_rul
 from treemend.mender.evidence import NOISE, SHIFTED, SINGLE, STUCK, prepare_scan
 from treemend.mender.layout import Layout
 from treemend.mender.learning import learn_detector
-from treemend.mender.sets import MOVE_PRICE
 from treemend.mender.windows import CALM, LEAVE, START, STAY, run_prior
 
 
@@ -197,7 +196,7 @@ def test_a_moved_row_is_one_of_a_law_that_is_wider_in_all_cells_at_once():
     rules = set_rules(scan, 3.0, np.zeros(5), 0, 0)
     answers = search_rows(scan, rules, rows, np.zeros((5, d)), nothing, (SINGLE,), 1)
     odds = log_density(wider, rows) - log_density(density, rows)
-    np.testing.assert_allclose(answers.move, odds - MOVE_PRICE)
+    np.testing.assert_allclose(answers.move, odds)
 
 
 def test_hardly_any_other_set_has_larger_log_odds():

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.stats import f as fisher
 
 from treemend.arrays import Booleans, Floats, Integers
-from treemend.mender.evidence import STUCK
+from treemend.mender.evidence import FOREIGN, STUCK
 from treemend.mender.sets import Answers
 
 # The tail begins at this upper share of the clean rows.
@@ -40,8 +40,10 @@ SPARSE = 0.01
 # The rest of a row is ordinary if at least this share of clean rests is as odd; where a set covers most of its row, the
 # rest must look like a typical one.
 ORDINARY, TYPICAL, MOST_COVERED = 0.01, 0.5, 0.6
-# A move of the whole row counts from this many nats on.
-LEAST_MOVE = 3.0
+# A set is believed only if it is better by so many nats than a move of the whole row that is likelier than none. With
+# less, sets are found in rows that were moved as a whole; with more, weak noise is left:
+# `python -m experiments.robustness moved one_stretch`.
+BEYOND_MOVE = 1.5
 # A set is not believed if its log odds against "clean" are below this: the row is odd, but not in a few cells. With
 # more, weak noise in weakly correlated columns is left: `python -m experiments.robustness one_stretch moved`.
 LEAST_ODDS = -3.0
@@ -209,15 +211,22 @@ def rest_scores(form: Floats, kept: Integers, tail: float) -> Floats:
     return np.asarray(fisher.logsf(form / kept, kept, tail))
 
 
-def is_unusual(rarity: Rarity, answers: Answers, tail: float, kept: Integers | None = None) -> Booleans:
+def is_unusual(
+    rarity: Rarity, answers: Answers, tail: float, lattice: Floats, kept: Integers | None = None
+) -> Booleans:
     """Tell which declared rows are left alone, by the sets found in them and the tail of the density.
 
-    ``kept`` (n,) is how many cells the rests have, if these are not the columns that the sets are of.
+    ``lattice`` (n, d) is what lattices say of the cells; ``kept`` (n,) how many cells the rests have, if these are not
+    the columns that the sets are of.
     """
     out = answers.labels >= 0
     level = np.where(out.mean(axis=1) > MOST_COVERED, TYPICAL, max(ORDINARY, 1 / (len(rarity.rest_scores) + 1)))
     odd = rarity.p_values(rest_scores(answers.rest, (~out).sum(axis=1) if kept is None else kept, tail)) < level
     stuck = (answers.labels == STUCK).any(axis=1)
-    moved = (answers.move > answers.odds) & (answers.move > LEAST_MOVE) & ~stuck
+    # What is off its lattice may as well be moved: that speaks for no set, and for a move where the rest is off, too.
+    own = out & (answers.labels != FOREIGN)
+    odds = answers.odds - np.where(own, np.maximum(lattice, 0.0), 0.0).sum(axis=1)
+    move = answers.move + np.maximum(np.where(own, 0.0, lattice).sum(axis=1), 0.0)
+    moved = (odds < move + BEYOND_MOVE) & (move > 0) & ~stuck
     unlikely = (answers.odds < LEAST_ODDS) & ~stuck
     return np.asarray(odd | moved | unlikely | ~out.any(axis=1))

@@ -270,10 +270,12 @@ def _of_columns(
     rest = detector.columns.to_rows(rest)[0]
     level, form = expect_rows(detector.density, rest)
     likeliest = form[np.arange(len(form)), level.argmax(axis=1)]
-    answers = Answers(kinds, odds, odds, likeliest, np.full(len(some), -np.inf))
-    odd = is_unusual(detector.rarity, answers, detector.density.tail, (~np.isnan(rest)).sum(axis=1))
+    move, lattice = wide.move_odds(values[some])
+    answers = Answers(kinds, odds, odds, likeliest, move)
+    odd = is_unusual(detector.rarity, answers, detector.density.tail, lattice, (~np.isnan(rest)).sum(axis=1))
     kinds[odd] = wide.blocks.expand(explained[some[odd]])
-    sets.kinds[some], sets.unusual[some] = kinds, odd & found.unusual[some]
+    # Moves of all columns are told by the columns, all else that is odd only if blocks say so too.
+    sets.kinds[some], sets.unusual[some] = kinds, odd & (found.unusual[some] | (odds < move))
     return sets
 
 
@@ -339,15 +341,16 @@ def _find_sets(
         rows, noise, run = group.rows[some], group.noise[some], evidence.stuck[group.block(some)]
         best = weighed.part(some) if weighed else None
         answers = search_rows(group.scan, rules, rows, noise, run, tried, n_jobs, best)
+        columns = detector.columns.part(group.cells)
+        lattice = columns.lattice_odds(group.values[some])
         if tried != (STUCK,):
             # A rest that is odd stays so, whatever its cells are called.
             believed = answers._replace(odds=np.full(len(rows), np.inf))
-            sought = ~is_unusual(detector.rarity, believed, detector.density.tail)
-            columns = detector.columns.part(group.cells)
+            sought = ~is_unusual(detector.rarity, believed, detector.density.tail, lattice)
             name_shifted(group.scan, columns, group.values[some], rows, noise, sought, rules.extra, answers)
             name_constant(answers.labels, run)
-        explained = ~is_unusual(detector.rarity, answers, detector.density.tail)
-        unusual[some[explained]] = False
+        explained = ~is_unusual(detector.rarity, answers, detector.density.tail, lattice)
+        unusual[some] = ~explained
         found.kinds[group.block(some)] = answers.labels
         if tried == (STUCK,):
             frequent = 2 * (run & detector.repeated.frequent(group.cells, group.values[some])).sum(1) > run.sum(1)
