@@ -51,8 +51,8 @@ def test_a_set_that_is_unlikely_is_not_believed():
         (9.0, 7.0, [], False),
         (1.0, -0.1, [], False),
         # A lattice speaks for the set if the rest is on its own ones, and for the move if the rest is off.
-        (9.0, 4.0, [2], True),
-        (9.0, -4.0, [2], False),
+        (9.0, 4.0, [2], False),
+        (9.0, 28.0, [2], True),
         (30.0, -4.0, range(10), True),
     ],
 )

@@ -222,11 +222,11 @@ def is_unusual(
     out = answers.labels >= 0
     level = np.where(out.mean(axis=1) > MOST_COVERED, TYPICAL, max(ORDINARY, 1 / (len(rarity.rest_scores) + 1)))
     odd = rarity.p_values(rest_scores(answers.rest, (~out).sum(axis=1) if kept is None else kept, tail)) < level
-    stuck = (answers.labels == STUCK).any(axis=1)
+    stuck = 2 * (answers.labels == STUCK).sum(axis=1) > out.sum(axis=1)
     # What is off its lattice may as well be moved: that speaks for no set, and for a move where the rest is off, too.
     own = out & (answers.labels != FOREIGN)
     odds = answers.odds - np.where(own, np.maximum(lattice, 0.0), 0.0).sum(axis=1)
-    move = answers.move + np.maximum(np.where(own, 0.0, lattice).sum(axis=1), 0.0)
-    moved = (odds < move + BEYOND_MOVE) & (move > 0) & ~stuck
+    rest = np.where(own, 0.0, lattice).sum(axis=1)
+    moved = (odds < answers.move + np.maximum(rest, 0.0) + BEYOND_MOVE) & (answers.move + rest > 0) & ~stuck
     unlikely = (answers.odds < LEAST_ODDS) & ~stuck
     return np.asarray(odd | moved | unlikely | ~out.any(axis=1))

@@ -345,13 +345,14 @@ def _find_sets(
         lattice = columns.lattice_odds(group.values[some])
         if tried != (STUCK,):
             # A rest that is odd stays so, whatever its cells are called.
-            believed = answers._replace(odds=np.full(len(rows), np.inf))
-            sought = ~is_unusual(detector.rarity, believed, detector.density.tail, lattice)
+            certain = answers._replace(odds=np.full(len(rows), np.inf))
+            sought = ~is_unusual(detector.rarity, certain, detector.density.tail, lattice)
             name_shifted(group.scan, columns, group.values[some], rows, noise, sought, rules.extra, answers)
             name_constant(answers.labels, run)
         explained = ~is_unusual(detector.rarity, answers, detector.density.tail, lattice)
-        unusual[some] = ~explained
-        found.kinds[group.block(some)] = answers.labels
+        believed = explained | unusual[some]
+        unusual[some[explained]] = False
+        found.kinds[group.block(some[believed])] = answers.labels[believed]
         if tried == (STUCK,):
             frequent = 2 * (run & detector.repeated.frequent(group.cells, group.values[some])).sum(1) > run.sum(1)
             # A background may be shifted as a whole, or be part of a window of noise: all of the evidence is compared.
