@@ -24,13 +24,14 @@ EDGE = 0.2
 # A log likelihood ratio under a true model falls off this fast by itself.
 LEAST_SLOPE = 1.0
 # Where false discoveries are counted, p-values that rest on at most one reference row follow a Pareto law of this upper
-# share of the statistics: one odd clean row of 300 would else keep all rows from being declared. With a smaller share
-# the law is less sure; with moments instead of probability-weighted ones, tails of 30 to 60 rows look lighter than they
-# are. They look so all the same: what the law says is multiplied by `WIDENED`. With less, or on three rows and more, a
-# third of few discoveries may be clean; with more, few corrupted rows in a table are not found.
+# share of the statistics, at most so many: one odd clean row of 300 would else keep all rows from being declared. With
+# fewer the law is less sure; with more it follows the bulk of many rows and not their tail; with moments instead of
+# probability-weighted ones, tails of 30 to 60 rows look lighter than they are. They look so all the same: what the law
+# says is multiplied by `WIDENED`. With less, or on three rows and more, a third of few discoveries may be clean; with
+# more, few corrupted rows in a table are not found.
 # `python -m experiments.robustness fdr --full` measures realised rates and power.
-PARETO_SHARE, MOST_ODDER, WIDENED = 0.2, 1, 2.0
-FEWEST_IN_TAIL = 10
+PARETO_SHARE, MOST_ODDER, WIDENED = 0.2, 1, 3.0
+FEWEST_IN_TAIL, MOST_IN_TAIL = 10, 100
 LARGEST_SHAPE = 0.45
 # Rows up to this upper share of the reference statistics are examined, less where rows are many: more cost time, fewer
 # make the threshold higher than it need be, since clean rows that no set of cells explains are odd rather often.
@@ -127,7 +128,7 @@ class Calibration:
         The tail is a generalised Pareto law of the largest reference statistics, by probability-weighted moments.
         """
         n = len(self.statistics)
-        k = max(round(PARETO_SHARE * n), FEWEST_IN_TAIL)
+        k = min(max(round(PARETO_SHARE * n), FEWEST_IN_TAIL), MOST_IN_TAIL)
         small = p_values < (MOST_ODDER + 1.5) / (n + 1)
         if k >= n or not small.any():
             return p_values
