@@ -48,6 +48,10 @@ BEYOND_MOVE = 1.5
 # A set is not believed if its log odds against "clean" are below this: the row is odd, but not in a few cells. With
 # more, weak noise in weakly correlated columns is left: `python -m experiments.robustness one_stretch moved`.
 LEAST_ODDS = -3.0
+# Of rows whose p-value is the largest that is declared, this share is taken for clean, and less of those below, in
+# proportion. With less, clean rows are changed more; with more, corrupted ones are repaired less:
+# `python -m experiments.robustness one_stretch` measures harm and quality.
+CLEAN_AT_MOST = 0.85
 # Shares of missing cells at which reference rows are judged, too. Others in between would cost time and gain little
 # power; without .5, rows that lack half of their cells lose a tenth of theirs.
 MISSING_SHARES = (0.5, 0.75)
@@ -174,6 +178,11 @@ class Calibration:
     def unusual_threshold(self, rate: float) -> float:
         """Return the raw statistic above which a row that is left alone is called unusual."""
         return _conformal_threshold(self.raw, rate)
+
+
+def share_corrupted(p_values: Floats, largest: float) -> Floats:
+    """Return how likely declared rows are corrupted; clean ones have any p-value up to the largest that is declared."""
+    return 1.0 - CLEAN_AT_MOST * np.minimum(p_values / max(largest, np.finfo(float).tiny), 1.0)
 
 
 def _conformal(reference: Floats, statistic: Floats, *, own: bool = False) -> Floats:

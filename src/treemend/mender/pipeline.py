@@ -21,7 +21,7 @@ from treemend.mender.detector import Detector, weigh_and_find
 from treemend.mender.drift import DriftTest, learn_drift_reference
 from treemend.mender.evidence import SHIFTED
 from treemend.mender.fill_calibration import calibrate_filling
-from treemend.mender.filling import Filled, Imputation, fill, take_back
+from treemend.mender.filling import Filled, Imputation, allow_for_clean_rows, fill, take_back
 from treemend.mender.layout import Layout
 from treemend.mender.learning import CrossFit, learn_detector
 from treemend.mender.model import MenderModel
@@ -107,6 +107,7 @@ def mend_rows(
     model: MenderModel,
     values: Floats,
     kinds: Labels,
+    corrupted: Floats,
     unusual: Booleans,
     *,
     imputation: Imputation = "mean",
@@ -117,6 +118,7 @@ def mend_rows(
 ) -> tuple[Labels, Filled, tuple[str, ...]]:
     """Fill the corrupted cells, those with a kind of at least 0, and what is missing.
 
+    ``corrupted`` (n,) is how likely rows with such cells are corrupted; the less, the more of what was given is kept.
     Returns the kinds again, all -1 if the table has drifted away from the reference and is to be left as it is; what
     fills the gaps, NaN elsewhere; and signs of drift, which name the columns.
     """
@@ -146,6 +148,7 @@ def mend_rows(
         moved, believed = shifted[chunk], np.where(gaps[chunk] & ~shifted[chunk], np.nan, values[chunk])
         amounts = shift_amounts(model.detector, believed, moved)
         take_back(filler.columns, values, shifted, chunk, *amounts, filled, imputation=imputation, seed=seed)
+    allow_for_clean_rows(filler.columns, values, kinds >= 0, corrupted, filled, imputation=imputation, seed=seed)
     return kinds, filled, drift.notes(names)
 
 
