@@ -50,8 +50,8 @@ BEYOND_MOVE = 1.5
 LEAST_ODDS = -3.0
 # Of rows whose p-value is the largest that is declared, this share is taken for clean, and less of those below, in
 # proportion. With less, clean rows are changed more; with more, corrupted ones are repaired less:
-# `python -m experiments.robustness one_stretch` measures harm and quality. Chosen among thirty forms on one split of the
-# twelve usual sets, where all but svmguide3 lose .003 of quality on average; sets that were set aside lose .014.
+# `python -m experiments.robustness one_stretch` measures harm and quality. Chosen among thirty forms on one split of
+# the twelve usual sets, where all but svmguide3 lose .003 of quality on average; sets that were set aside lose .014.
 CLEAN_AT_MOST = 0.85
 # Shares of missing cells at which reference rows are judged, too. Others in between would cost time and gain little
 # power; without .5, rows that lack half of their cells lose a tenth of theirs.
