@@ -12,7 +12,6 @@ from treemend.mender import moves, swept
 from treemend.mender.density import make_density
 from treemend.mender.evidence import NOISE, SHIFTED, SINGLE, STUCK, prepare_scan
 from treemend.mender.layout import Layout
-from treemend.mender.sets import MOVE_PRICE
 from treemend.mender.windows import CALM, CELL_PRICE, LEAVE, START, STAY, lay_cells, run_prior, set_rules
 
 
@@ -196,7 +195,7 @@ def test_a_moved_row_is_one_of_a_law_that_is_wider_in_all_cells_at_once():
     rules = set_rules(scan.cells, 3.0, np.zeros(5), 0, 0)
     answers = best_sets(scan, rules, rows, np.zeros((5, d)), nothing, (SINGLE,))
     odds = log_density(wider, rows) - log_density(density, rows)
-    np.testing.assert_allclose(answers.move, odds - MOVE_PRICE)
+    np.testing.assert_allclose(answers.move, odds)
 
 
 def test_hardly_any_other_set_has_larger_log_odds():

@@ -62,6 +62,13 @@ def test_no_region_where_neighbours_differ(sensors):
     assert not detection.stuck.any()
 
 
+def test_a_row_most_of_which_repeats_one_value_is_odd_as_a_whole(sensors):
+    detector, fresh = sensors
+    values = fresh.copy()
+    values[:, 2:14] = values[:, [2]]
+    assert (judged(detector, values)[0].evidence[:, STUCK] == 0).all()
+
+
 def test_a_background_that_clean_rows_have_is_not_stuck():
     rng = np.random.default_rng(1)
     clean = rng.normal(size=(300, 16))

@@ -193,6 +193,15 @@ def test_shifts_are_taken_back_and_stuck_runs_have_exact_borders(fitted):
     assert (found != mask[np.asarray(stuck.corrupted)]).mean() < 0.01
 
 
+def test_wide_rows_that_were_moved_as_a_whole_are_left_alone(fitted):
+    mender, true = fitted
+    width = np.ptp(smooth_rows(200, 700, 0), axis=0)
+    for amount in (0.3, 1.0, 3.0):
+        mended = mender.mend(true + amount * width, on_drift="repair")
+        assert mended.unusual.all()
+        assert not mended.corrupted.any()
+
+
 def test_a_wide_row_has_the_same_answer_in_any_company(fitted):
     mender, true = fitted
     bad = corrupt("noise", true, scattered_masks(*true.shape, 0.03, rng=4), rng=4)

@@ -102,12 +102,14 @@ class Detection:
         shape = n, d = len(given), len(self.layout.order)
         # In the user's units, in coordinates, log densities of noise, and these less what noise costs.
         self.values, self.rows, self.noise = np.full((3, *shape), np.nan)
+        self.lattice = np.zeros(shape)  # what lattices say of cells
         folds = self._folds(fold >= 0)
         cells = [one.clean.wide.blocks.reduce(given[own]) if one.clean.wide else given[own] for one, own in folds]
         for (one, own), values in zip(folds, cells, strict=True):
             self.values[own] = values[:, self.layout.order]
             self.rows[own], self.noise[own] = one.clean.columns.to_rows(values)
-            self.noise[own] += one.clean.columns.lattice_odds(values)
+            self.lattice[own] = one.clean.columns.lattice_odds(values)
+        self.noise += self.lattice
         self.slopes = self.noise.copy()
         observed = ~np.isnan(self.rows)
         self.n_cells = observed.sum(axis=1)
@@ -221,8 +223,10 @@ class Detection:
         answers = self._best_sets(unexplained, (NOISE, SINGLE, FOREIGN, SHIFTED))
         self._name_shifted(answers, unexplained)
         name_constant(answers.labels, self.stuck)
-        kinds[unexplained] = answers.labels[unexplained]
-        unusual[unexplained & ~self._is_unusual(answers, unexplained)] = False
+        explained = unexplained & ~self._is_unusual(answers, unexplained)
+        # What a stuck run explains stays so where nothing else does.
+        believed = explained | (unexplained & unusual)
+        kinds[believed], unusual[explained] = answers.labels[believed], False
         return self._of_columns(some, kinds, unusual)
 
     def _best_sets(self, wanted: Booleans, tried: tuple[int, ...]) -> Answers:
@@ -253,7 +257,8 @@ class Detection:
     def _is_unusual(self, answers: Answers, some: Booleans) -> Booleans:
         """Tell which of some rows no set of their cells explains."""
         unusual, one = np.zeros(len(some), bool), self.detectors[0]
-        unusual[some] = is_unusual(one.rarity, answers.part(some), one.clean.density.tail, self.n_cells[some])
+        given = answers.part(some), one.clean.density.tail, self.lattice[some], self.n_cells[some]
+        unusual[some] = is_unusual(one.rarity, *given)
         return unusual
 
     def _name_shifted(self, answers: Answers, some: Booleans) -> None:
@@ -307,9 +312,10 @@ class Detection:
             rest = clean.columns.to_rows(left)[0]
             level, form = expect_rows(clean.density, rest)
             likeliest = form[np.arange(len(form)), level.argmax(axis=1)]
-            answers = Answers(fine, odds, odds, likeliest, np.full(len(own), -np.inf))
-            kept = (~np.isnan(rest)).sum(axis=1)
-            odd = is_unusual(one.rarity, answers, clean.density.tail, shape[1], kept)
+            move, lattice = clean.wide.move_odds(self.given[some[own]])
+            answers, kept = Answers(fine, odds, odds, likeliest, move), (~np.isnan(rest)).sum(axis=1)
+            odd = is_unusual(one.rarity, answers, clean.density.tail, lattice, shape[1], kept)
             fine[odd] = clean.wide.blocks.expand(explained[own[odd]])
-            found.kinds[own], found.unusual[own] = fine, odd & found.unusual[own]
+            # Moves of all columns are told by the columns, all else that is odd only if blocks say so too.
+            found.kinds[own], found.unusual[own] = fine, odd & (found.unusual[own] | (odds < move))
         return found

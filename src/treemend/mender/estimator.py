@@ -12,6 +12,7 @@ from treemend import tables
 from treemend.arrays import Booleans, Floats
 from treemend.base import BaseMender
 from treemend.exceptions import InputError, ParameterError
+from treemend.mender.calibration import share_corrupted
 from treemend.mender.contaminated import fit_contaminated
 from treemend.mender.filling import Imputation
 from treemend.mender.layout import resolve_layout
@@ -55,7 +56,8 @@ class Mender(BaseMender):
         Whether some reference rows are corrupted themselves. Their corrupted cells are then found in rounds and not
         learnt from.
     imputation : {"mean", "mode", "draw"}, default="mean"
-        What fills a cell. "mean": its conditional mean, in the coordinates of the density. "mode": the
+        What fills a cell. "mean": its conditional mean, in the coordinates of the density; in a row that may well be
+        clean, since its p-value is close to the rate, mixed with the value that was given. "mode": the
         conditional mean of the likeliest component, a typical value where the mean would fall between two groups.
         "draw": a random value from the conditional distribution, which preserves variances.
     progress : bool or None, default=None
@@ -251,6 +253,7 @@ class Mender(BaseMender):
         else:
             rule = Rule("fdr", fdr, calibration.n_rows)
             declared = adjusted_p_values(judged.p_values) <= fdr if largest is None else judged.p_values <= largest
+            rate = float(judged.p_values[declared].max(initial=0.0)) if largest is None else largest
         left_alone = (judged.statistic < judged.raw) & (judged.raw > calibration.unusual_threshold(rate))
         unusual = ~declared & (left_alone | judged.sparse)
         with self._running():
@@ -258,6 +261,7 @@ class Mender(BaseMender):
                 self._model,
                 table.values,
                 np.where(declared[:, None], judged.kinds, np.int8(-1)),
+                share_corrupted(judged.p_values, rate),
                 unusual,
                 imputation=self.imputation,
                 leave_if_drifted=on_drift == "leave",

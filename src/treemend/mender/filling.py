@@ -134,6 +134,33 @@ def calibrate_spread(
     return learn_spread(values, true, filled, deviation, gaps, order)
 
 
+def allow_for_clean_rows(
+    columns: Columns,
+    values: Floats,
+    replaced: Booleans,
+    corrupted: Floats,
+    filled: Filled,
+    *,
+    imputation: Imputation = "mean",
+    seed: int = 0,
+) -> None:
+    """Let what was written to replaced cells (n, d) allow for their row being clean: with a probability it is kept.
+
+    ``corrupted`` (n,) are the probabilities that it is not. A mean and a spread are those of the two together, a value
+    that no clean row has counting as the nearest that one may have; a draw leaves a row as it is, or not; a mode is
+    what fills.
+    """
+    given, n_draws = columns.part(np.argsort(columns.order)), len(filled.draws)
+    for i in np.flatnonzero(replaced.any(axis=1)):
+        own, share = replaced[i], corrupted[i]
+        fill, away = filled.values[i, own], np.clip(values[i], given.low, given.high)[own] - filled.values[i, own]
+        spread = np.sqrt(share * (filled.spread[i, own] ** 2 + (1 - share) * away**2))
+        left = _generator(values[i], seed + 1).random(max(n_draws, 1)) >= share
+        chosen = {"mean": fill + (1 - share) * away, "mode": fill, "draw": values[i, own] if left[0] else fill}
+        filled.values[i, own], filled.spread[i, own] = chosen[imputation], spread
+        filled.draws[:, i, own] = np.where(left[:n_draws, None], values[i, own], filled.draws[:, i, own])
+
+
 def conditional(density: AnyDensity, rows: Floats, n_draws: int = 0, seed: int = 0) -> Conditional:
     """Return the law of the missing cells of each row; draws depend on the seed and the row alone."""
     n, d = rows.shape

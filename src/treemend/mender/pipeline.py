@@ -18,7 +18,7 @@ from treemend.arrays import Booleans, Floats, Integers, Labels
 from treemend.mender.detection import Detection, most_prepared
 from treemend.mender.drift import DriftTest, learn_drift_reference
 from treemend.mender.evidence import SHIFTED
-from treemend.mender.filling import Filled, Imputation, calibrate_spread, fill, take_back
+from treemend.mender.filling import Filled, Imputation, allow_for_clean_rows, calibrate_spread, fill, take_back
 from treemend.mender.layout import Layout
 from treemend.mender.learning import CrossFit, calibrated, cross_fit_rows
 from treemend.mender.model import MenderModel
@@ -117,6 +117,7 @@ def mend_rows(
     model: MenderModel,
     values: Floats,
     kinds: Labels,
+    corrupted: Floats,
     unusual: Booleans,
     *,
     imputation: Imputation = "mean",
@@ -127,6 +128,7 @@ def mend_rows(
 ) -> tuple[Labels, Filled, tuple[str, ...]]:
     """Fill the corrupted cells, those with a kind of at least 0, and what is missing.
 
+    ``corrupted`` (n,) is how likely rows with such cells are corrupted; the less, the more of what was given is kept.
     Returns the kinds again, all -1 if the table has drifted away from the reference and is to be left as it is; what
     fills the gaps, NaN elsewhere; and signs of drift, which name the columns.
     """
@@ -156,6 +158,7 @@ def mend_rows(
         amount, deviation = Detection([model.detector], believed, np.zeros(len(chunk), np.int64)).shift_amounts(moved)
         known = amount, deviation, filled
         take_back(filler.columns, values, shifted, chunk, *known, imputation=imputation, seed=seed)
+    allow_for_clean_rows(filler.columns, values, kinds >= 0, corrupted, filled, imputation=imputation, seed=seed)
     return kinds, filled, drift.notes(names)
 
 

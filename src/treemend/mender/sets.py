@@ -53,8 +53,6 @@ from treemend.threads import for_parts
 FAR_BEHIND = 30.0
 # The borders of a shifted window are not moved if it begins this many nats behind the best set of noise.
 HOPELESS = 15.0
-# A move of the whole row costs this many nats.
-MOVE_PRICE = 1.5
 # A set with more cells than the one before must be better by this many nats: where both are about as good, less is
 # changed.
 CLOSE = 1.0
@@ -298,7 +296,7 @@ def find_rows(
         whole = weigh_row(mix, law, rows[i], row, space.terms)
         for j in range(d):
             answers.labels[i, j], space.order[j] = KEPT, j
-        answers.move[i] = weigh_shift(mix, law, row, d, 1.0, space) - whole - MOVE_PRICE
+        answers.move[i] = weigh_shift(mix, law, row, d, 1.0, space) - whole
         answers.odds[i], answers.prior[i], answers.rest[i] = -np.inf, 0.0, 0.0
         explained = False
         for kind in (STUCK, SINGLE, NOISE, BOX):

@@ -17,6 +17,7 @@ from scipy.special import logsumexp
 from treemend.arrays import Booleans, Floats, Integers, Labels
 from treemend.mender.density import expect_rows
 from treemend.mender.evidence import STUCK, Scan
+from treemend.mender.moves import MOST_OUT
 from treemend.threads import for_chunks
 
 # Values of a column that at least this share of the rows have are looked up one by one, at most so many of them.
@@ -186,6 +187,8 @@ def _oddest_region(
         odd = np.exp(outside[row] + share).sum(axis=1) < 0.5
         odd[silent] = True
         odd |= ~np.logical_or.reduceat(odd, first)[row]
+        # A row most of which repeats a value that is not frequent is odd as a whole.
+        found[(inside.mean(axis=1) > MOST_OUT) & (value[first] == len(log_shares[0]) - 1)] = 0.0
         frequent = np.logical_or.reduceat(odd & (value < len(log_shares[0]) - 1), first)
         inside[row, cell] = odd
         at = np.flatnonzero(frequent & (found > np.maximum(evidence[some], LEAST_ASKED)))

@@ -28,6 +28,8 @@ N_BLOCKS = 256
 MOST_UNLIKE = 2.0
 # A block of which more columns than this share are overwritten says nothing of what is left of its row.
 MOST_EXPECTED = 0.5
+# How often the amount of a move of the whole row is sought closer.
+MOVE_ROUNDS = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +106,20 @@ class WideRows:
         """Return the log odds of the best set of columns from none (n,); negative where not even one cell gains."""
         _, odds, cells, _ = self.find(values, np.full((len(values), self.blocks.block.max() + 1), KEPT), n_jobs)
         return np.where(odds > 0, odds, cells.max(axis=1) + chain_prior(1, 1, values.shape[1]))
+
+    def move_odds(self, values: Floats) -> tuple[Floats, Floats]:
+        """Return the log odds (n,) of a move of all columns by one amount, and what lattices say of cells (n, d)."""
+        width, amount = self.columns.width[np.argsort(self.columns.order)], np.zeros((len(values), 1))
+        log_density = []
+        for _ in range(MOVE_ROUNDS):
+            rows, log_slope = self.columns.to_rows(values - amount * width)
+            left, level = leftovers_of_all(self.density, rows)
+            cells = self.residuals.log_density(left) - log_slope
+            log_density.append(cells.sum(axis=1, where=~np.isnan(left)) + level - 0.5 * amount[:, 0] ** 2)
+            for i, row in enumerate(rows):
+                amount[i] += last_score(self.density.with_factor(np.exp(-log_slope[i])), row)[0]
+        lattice = self.columns.lattice_odds(values)[:, np.argsort(self.columns.order)]
+        return np.max(log_density, axis=0) - log_density[0], lattice
 
     def shift_amounts(self, values: Floats, shifted: Booleans) -> tuple[Floats, Floats]:
         """Return what `pipeline.shift_amounts` does."""
