@@ -23,7 +23,7 @@ from experiments.robustness.sets import SUBJECTS, load_rows
 from treemend.mender.columns import Columns, column_widths, learn_columns
 from treemend.mender.density import Density, Shape, learn_densities
 from treemend.mender.filling import Filled, calibrate_spread, fill
-from treemend.mender.shape import choose_shape
+from treemend.mender.learning import choose_shape
 from treemend.mender.spread import NORMAL_QUANTILE, Spread
 
 Rows = NDArray[np.float64]

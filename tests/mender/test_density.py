@@ -12,7 +12,7 @@ from treemend.mender.density import (
     learn_moments,
     make_density,
 )
-from treemend.mender.shape import LIGHTER_TAILS, SHRINKAGES, choose_shape
+from treemend.mender.learning import LIGHTER_TAILS, SHRINKAGES, choose_shape
 
 
 def random_density(n_components, d, seed, tail=TAIL):
