@@ -253,7 +253,6 @@ class Mender(BaseMender):
         else:
             rule = Rule("fdr", fdr, calibration.n_rows)
             declared = adjusted_p_values(judged.p_values) <= fdr if largest is None else judged.p_values <= largest
-            rate = float(judged.p_values[declared].max(initial=0.0)) if largest is None else largest
         left_alone = (judged.statistic < judged.raw) & (judged.raw > calibration.unusual_threshold(rate))
         unusual = ~declared & (left_alone | judged.sparse)
         with self._running():
@@ -261,7 +260,7 @@ class Mender(BaseMender):
                 self._model,
                 table.values,
                 np.where(declared[:, None], judged.kinds, np.int8(-1)),
-                share_corrupted(judged.p_values, rate),
+                share_corrupted(judged.p_values, rate) if fdr is None else np.ones(len(declared)),
                 unusual,
                 imputation=self.imputation,
                 leave_if_drifted=on_drift == "leave",
