@@ -5,7 +5,7 @@ from scipy.special import logsumexp
 
 from treemend.mender.density import Density, Shape, expect_rows, learn_densities
 from treemend.mender.detection import Detection
-from treemend.mender.evidence import Scan, window_evidence
+from treemend.mender.evidence import Scan, prepare_scans, window_evidence
 from treemend.mender.layout import Layout
 from treemend.mender.learning import CrossFit, calibrated, cross_fit_rows
 from treemend.mender.model import Detector
@@ -31,6 +31,11 @@ def weigh_rows(detector: Detector, values: np.ndarray, n_jobs: int | None = 1) -
     detection.weigh_windows()
     detection.weigh_singles()
     return detection
+
+
+def complete_scan(density: Density, layout: Layout) -> Scan:
+    n_components, d = density.centre.shape
+    return prepare_scans(layout, [(density, np.ones(d, bool), np.ones(n_components, bool))])[0]
 
 
 def best_sets(

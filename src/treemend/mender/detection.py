@@ -8,6 +8,7 @@ Neither threads nor the other rows change what is said of a row by a bit.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -45,6 +46,8 @@ NO_EVIDENCE = -1e3
 # What is prepared for patterns of missing cells is kept from stage to stage unless it has more numbers than this, over
 # the number of components: with more, tables of many patterns take much memory; with fewer, time.
 MOST_PREPARED = 1 << 21
+# What is prepared for complete rows lasts as long as what they are judged by.
+_SCANS: WeakKeyDictionary[CleanRows, Scan] = WeakKeyDictionary()
 
 
 def most_prepared(d: int) -> int:
@@ -119,7 +122,7 @@ class Detection:
         # Log odds against clean: noise, foreign, shifted (less a share of the largest of a cell), stuck, single cells.
         self.evidence = np.full((n, 5), NO_EVIDENCE)
         self.stuck = np.zeros(shape, bool)  # the most surprising run of equal values
-        likely = np.zeros((n, n_components), bool)
+        likely = np.repeat(self.n_cells[:, None] == d, n_components, axis=1)
         for one, own in self._folds(self.judged & (self.n_cells < d)):
             likely[own, : len(one.clean.density.centre)] = likely_components(one.clean.density, self.rows[own])
         key = np.column_stack([fold, np.packbits(np.hstack([observed, likely]), axis=1)])
@@ -145,13 +148,16 @@ class Detection:
             groups = [one for one in self._groups[begin : begin + at_once] if wanted[one.members].any()]
             if len(self._groups) > at_once:
                 self._scans.clear()
-            new = [one for one in groups if one not in self._scans and not one.observed.all()]
-            patterns = [(one.clean.density, self.layout, one.observed, one.components) for one in new]
-            self._scans.update(zip(new, prepare_scans(patterns), strict=True))
+            new: dict[Any, Group] = {one.clean: one for one in groups if one.observed.all() and one.clean not in _SCANS}
+            new |= {one: one for one in groups if not one.observed.all() and one not in self._scans}
+            if new:
+                patterns = [(one.clean.density, one.observed, one.components) for one in new.values()]
+                for key, scan in zip(new, prepare_scans(self.layout, patterns), strict=True):
+                    (_SCANS if isinstance(key, CleanRows) else self._scans)[key] = scan
             parts = []
             for one in groups:
                 members, cells = one.members[wanted[one.members]], np.flatnonzero(one.observed)
-                scan = self._scans.get(one) or one.clean.scan
+                scan = _SCANS[one.clean] if one.observed.all() else self._scans[one]
                 parts.append(Part(self.detectors[one.fold], members, cells, np.ix_(members, cells), scan))
             yield parts
 

@@ -111,10 +111,10 @@ def cross_fit_rows(
     detection.detectors = [replace(one, prices=own) for one, own in zip(detectors, prices, strict=True)]
     detection.weigh_singles()
     tails = [learn_tails(detection.evidence[own]) for own in others]
-    rng, rests = np.random.default_rng(seed), []
+    rng, d, rests = np.random.default_rng(seed), detection.rows.shape[1], []
     for number, clean in enumerate(folds):
         own = np.flatnonzero(trusted & (fold == number))[:MOST_RESTS]
-        stretches = _random_stretches(len(own), clean.layout.n_features, rng)
+        stretches = _random_stretches(len(own), d, rng)
         rests.append((clean.density, np.where(stretches, np.nan, detection.rows[own])))
     rarity, priced = Rarity(np.sort(clean_rests(rests))), zip(detection.detectors, tails, strict=True)
     detection.detectors = [replace(one, tails=own, rarity=rarity) for one, own in priced]
@@ -267,7 +267,7 @@ def _incomplete_statistics(cross_fit: CrossFit, missing: Integers, rng: np.rando
     """
     detection = cross_fit.detection
     detectors, given, numbers, shares = detection.detectors, [], [], []
-    n_cells, most = detection.layout.n_features, -(-MOST_INCOMPLETE // len(detectors))
+    n_cells, most = detection.rows.shape[1], -(-MOST_INCOMPLETE // len(detectors))
     for number, one in enumerate(detectors):
         own = np.flatnonzero(cross_fit.trusted & (detection.fold == number))
         own = own[np.argsort(missing[own], kind="stable")][:most]

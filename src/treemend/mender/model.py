@@ -1,7 +1,6 @@
 """The fitted model of the recommended method: what judges rows, and what fills, spreads and drift are measured by."""
 
 from dataclasses import dataclass, field, fields
-from functools import cached_property
 
 import numpy as np
 
@@ -11,7 +10,6 @@ from treemend.mender.calibration import MISSING_SHARES, Calibration, Rarity, Tai
 from treemend.mender.columns import Columns
 from treemend.mender.density import Density
 from treemend.mender.drift import N_QUANTILES, DriftReference
-from treemend.mender.evidence import Scan, prepare_scan
 from treemend.mender.layout import Layout
 from treemend.mender.spread import GRID, Spread
 from treemend.mender.stuck import RepeatedValues
@@ -28,11 +26,6 @@ class CleanRows:
     density: Density
     repeated: RepeatedValues
     wide: WideRows | None = None  # of rows whose cells are blocks of columns
-
-    @cached_property
-    def scan(self) -> Scan:
-        """What does not depend on the row in judging complete rows."""
-        return prepare_scan(self.density, self.layout)
 
 
 @dataclass(frozen=True)

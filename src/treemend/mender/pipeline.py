@@ -98,7 +98,7 @@ def judge_rows(
             detection = Detection(detectors, values[chunk], fold[chunk], n_jobs)
             detection.weigh_windows()
             detection.weigh_singles()
-            missing = 1 - detection.n_cells / detection.layout.n_features
+            missing = 1 - detection.n_cells / detection.rows.shape[1]
             comparable = calibration.comparable(detection.statistics(), detection.evidence.max(axis=1), missing)
             comparable[~detection.judged] = -np.inf
             raw[chunk] = statistic[chunk] = np.maximum(comparable, calibration.least)

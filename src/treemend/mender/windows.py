@@ -5,6 +5,7 @@ coarse on purpose: `sets` moves the borders, and only in declared rows.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
@@ -147,6 +148,17 @@ def lay_windows(cells: Cells) -> Windows:
         np.concatenate([nothing, *(sizes for _, sizes in chains)]),
         np.repeat(chain_start[:-1], n_windows),
     )
+
+
+def lay_patterns(layout: Layout, patterns: Sequence[Booleans]) -> list[tuple[Cells, Windows, Floats]]:
+    """Return cells, windows and members of windows for patterns of observed cells (d,); equal ones are laid once."""
+    laid = {}
+    for observed in patterns:
+        if observed.tobytes() not in laid:
+            cells = lay_cells(layout, observed)
+            windows = lay_windows(cells)
+            laid[observed.tobytes()] = cells, windows, windows.members(len(cells.joined))
+    return [laid[observed.tobytes()] for observed in patterns]
 
 
 def most_cells(n: int) -> int:
