@@ -47,7 +47,9 @@ def test_odds_of_a_shift_equal_numerical_integration(case):
     total = quad(integrand, -1, 1, limit=500)[0]
     mean = quad(lambda amount: amount * integrand(amount), -1, 1, limit=500)[0] / total
     row, slope = (part[0] for part in columns.to_rows(values[None]))
-    odds, amount, deviation = common_shifts(density, columns, [(values, row, slope, out)], np.array([-np.inf]))[:, 0]
+    odds, amount, deviation = common_shifts(
+        [(columns, np.arange(5), density, values, row, slope, out)], np.array([-np.inf])
+    )[:, 0]
     assert odds == pytest.approx(np.log(total), abs=0.05)
     assert amount == pytest.approx(mean, abs=0.1 * deviation)
 

@@ -146,6 +146,8 @@ class Detection:
         at_once = most_prepared(self.rows.shape[1])
         for begin in range(0, len(self._groups), at_once):
             groups = [one for one in self._groups[begin : begin + at_once] if wanted[one.members].any()]
+            if not groups:
+                continue
             if len(self._groups) > at_once:
                 self._scans.clear()
             new: dict[Any, Group] = {one.clean: one for one in groups if one.observed.all() and one.clean not in _SCANS}
@@ -284,10 +286,13 @@ class Detection:
         """Return log odds, amount and deviation (3, n) of a common shift of cells (n, d), NaN where there are none."""
         found = np.full((3, len(out)), np.nan)
         for parts in self._parts(np.asarray(out.any(axis=1))):
+            given: list[tuple[Any, ...]] = []
             for one in parts:
-                columns, block = one.detector.clean.columns.part(one.cells), one.block
-                given = list(zip(self.values[block], self.rows[block], self.noise[block], out[block], strict=True))
-                found[:, one.members] = common_shifts(one.scan.density, columns, given, least[one.members])
+                known = one.detector.clean.columns, one.cells, one.scan.density
+                cells = (array[one.block] for array in (self.values, self.rows, self.noise, out))
+                given += [(*known, *own) for own in zip(*cells, strict=True)]
+            members = np.concatenate([one.members for one in parts])
+            found[:, members] = common_shifts(given, least[members])
         return found
 
     def shift_amounts(self, shifted: Booleans) -> Floats:

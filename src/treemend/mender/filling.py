@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from treemend.arrays import Booleans, Floats, Integers
-from treemend.mender.columns import Columns
+from treemend.mender.columns import Columns, pick_places
 from treemend.mender.compiled import kernel
 from treemend.mender.conditional import COVARIANCE, VARIANCES, condition, factorise, split_cells
 from treemend.mender.density import Density, expect_rows
@@ -102,7 +102,7 @@ def take_back(
 
     ``amount`` and ``deviation`` have one entry for each of these rows.
     """
-    given, n_draws = columns.part(np.argsort(columns.order)), len(filled.draws)
+    given, n_draws = pick_places([(columns, np.argsort(columns.order))]), len(filled.draws)
     known = np.isfinite(amount)
     for i, mean, spread in zip(rows[known], amount[known], deviation[known], strict=True):
         own = shifted[i]
@@ -150,7 +150,7 @@ def allow_for_clean_rows(
     that no clean row has counting as the nearest that one may have; a draw leaves a row as it is, or not; a mode is
     what fills.
     """
-    given, n_draws = columns.part(np.argsort(columns.order)), len(filled.draws)
+    given, n_draws = pick_places([(columns, np.argsort(columns.order))]), len(filled.draws)
     for i in np.flatnonzero(replaced.any(axis=1)):
         own, share = replaced[i], corrupted[i]
         fill, away = filled.values[i, own], np.clip(values[i], given.low, given.high)[own] - filled.values[i, own]
