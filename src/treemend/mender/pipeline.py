@@ -18,7 +18,7 @@ from treemend.arrays import Booleans, Floats, Integers, Labels
 from treemend.mender.detection import Detection, most_prepared
 from treemend.mender.drift import DriftTest, learn_drift_reference
 from treemend.mender.evidence import SHIFTED
-from treemend.mender.filling import Filled, Imputation, allow_for_clean_rows, calibrate_spread, fill, take_back
+from treemend.mender.filling import USUAL, Filled, FillOptions, allow_for_clean_rows, calibrate_spread, fill, take_back
 from treemend.mender.layout import Layout
 from treemend.mender.learning import CrossFit, calibrated, cross_fit_rows
 from treemend.mender.model import MenderModel
@@ -120,11 +120,9 @@ def mend_rows(
     corrupted: Floats,
     unusual: Booleans,
     *,
-    imputation: Imputation = "mean",
+    options: FillOptions = USUAL,
     leave_if_drifted: bool = True,
     names: Sequence[str] | None = None,
-    n_draws: int = 0,
-    seed: int = 0,
 ) -> tuple[Labels, Filled, tuple[str, ...]]:
     """Fill the corrupted cells, those with a kind of at least 0, and what is missing.
 
@@ -137,28 +135,20 @@ def mend_rows(
     if leave_if_drifted and not drift.covered:
         kinds = np.full(kinds.shape, -1, dtype=np.int8)
     gaps, filler = (kinds >= 0) | np.isnan(values), model.detector.clean.wide or model.detector.clean
-    filled = Filled(np.full(gaps.shape, np.nan), np.full(gaps.shape, np.nan), np.full((n_draws, *gaps.shape), np.nan))
+    fills, spread = np.full((2, *gaps.shape), np.nan)
+    filled = Filled(fills, spread, np.full((options.n_draws, *gaps.shape), np.nan))
     shifted = kinds == SHIFTED
     for chunk in _chunks(np.flatnonzero(gaps.any(axis=1)), values.shape[1]):
-        found = fill(
-            filler.density,
-            filler.columns,
-            values[chunk],
-            gaps[chunk],
-            spread=model.spread,
-            imputation=imputation,
-            n_draws=n_draws,
-            seed=seed,
-        )
+        given = filler.density, filler.columns, values[chunk], gaps[chunk]
+        found = fill(*given, spread=model.spread, options=options)
         filled.values[chunk] = np.where(gaps[chunk], found.values, np.nan)
         filled.spread[chunk] = np.where(gaps[chunk], found.spread, np.nan)
         filled.draws[:, chunk] = np.where(gaps[chunk], found.draws, np.nan)
     for chunk in _chunks(np.flatnonzero(shifted.any(axis=1)), values.shape[1]):
         moved, believed = shifted[chunk], np.where(gaps[chunk] & ~shifted[chunk], np.nan, values[chunk])
-        amount, deviation = Detection([model.detector], believed, np.zeros(len(chunk), np.int64)).shift_amounts(moved)
-        known = amount, deviation, filled
-        take_back(filler.columns, values, shifted, chunk, *known, imputation=imputation, seed=seed)
-    allow_for_clean_rows(filler.columns, values, kinds >= 0, corrupted, filled, imputation=imputation, seed=seed)
+        amounts = Detection([model.detector], believed, np.zeros(len(chunk), np.int64)).shift_amounts(moved)
+        take_back(filler.columns, values, shifted, chunk, amounts, filled, options)
+    allow_for_clean_rows(filler.columns, values, kinds >= 0, corrupted, filled, options)
     return kinds, filled, drift.notes(names)
 
 
