@@ -11,6 +11,7 @@ Values are in the user's units and in the order of the columns; rows are coordin
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from treemend.mender.evidence import SHIFTED
 from treemend.mender.filling import USUAL, Filled, FillOptions, allow_for_clean_rows, calibrate_spread, fill, take_back
 from treemend.mender.layout import Layout
 from treemend.mender.learning import CrossFit, calibrated, cross_fit_rows
-from treemend.mender.model import MenderModel
+from treemend.mender.model import Detector, MenderModel
 from treemend.progress import advance, step
 
 # Rows are processed in chunks of about this many cells, which bounds memory and changes no result.
@@ -76,28 +77,17 @@ def judge_rows(
     With a cross-fit the rows are those that the model learnt from: each is judged by a detector that has not seen it.
     """
     n, d = values.shape
-    detectors, fold, own = [model.detector], np.zeros(n, np.int64), np.zeros(n, bool)
+    calibration, known, own = model.detector.calibration, [], np.zeros(n, bool)
+    rest = np.arange(n)
     if cross_fit is not None:
-        detectors, fold = [*cross_fit.detection.detectors, model.detector], cross_fit.detection.fold
-        own = cross_fit.trusted & (fold >= 0)
-        fold = np.where(fold < 0, len(detectors) - 1, fold)
-    calibration = model.detector.calibration
+        # What was weighed in the fit is not weighed again; rows that are in no fold are overwritten by what follows.
+        known, rest = [(rest, cross_fit.detection)], np.flatnonzero(cross_fit.detection.fold < 0)
+        own = cross_fit.trusted & (cross_fit.detection.fold >= 0)
     examine_above = min(calibration.examined_above, calibration.threshold(rate, own=cross_fit is not None))
     raw, statistic, sparse = np.empty(n), np.empty(n), np.zeros(n, dtype=bool)
     kinds, cell_evidence = np.full((n, d), -1, dtype=np.int8), np.zeros((n, d))
-    # Rows of more patterns of gaps than are prepared at once are judged apart, so that each is prepared once.
-    at_once = most_prepared(len(model.detector.clean.layout.order))
-    gaps = np.isnan(values).any(axis=1)
-    apart = gaps & (gaps.sum() > at_once)
-    chunks = [
-        *_chunks(np.flatnonzero(~apart), d),
-        *_chunks(np.flatnonzero(apart), max(d, _CELLS_IN_A_CHUNK // at_once)),
-    ]
     with step(f"judging {n:,} rows", n):
-        for chunk in chunks:
-            detection = Detection(detectors, values[chunk], fold[chunk], n_jobs)
-            detection.weigh_windows()
-            detection.weigh_singles()
+        for chunk, detection in chain(known, _weighed(model.detector, values, rest, n_jobs)):
             missing = 1 - detection.n_cells / detection.rows.shape[1]
             comparable = calibration.comparable(detection.statistics(), detection.evidence.max(axis=1), missing)
             comparable[~detection.judged] = -np.inf
@@ -107,7 +97,7 @@ def judge_rows(
             found = detection.find_sets(examined)
             kinds[chunk[examined]], cell_evidence[chunk[examined]] = found.kinds, found.cells
             statistic[chunk[examined[found.unusual]]] = calibration.least
-            advance(len(chunk))
+            advance(int((detection.fold >= 0).sum()))
     conformal = np.where(own, calibration.p_values(statistic, own=True), calibration.p_values(statistic))
     declared = statistic > np.where(own, calibration.threshold(rate, own=True), calibration.threshold(rate))
     return Judged(statistic, raw, sparse, declared, calibration.smoothed(conformal, statistic), kinds, cell_evidence)
@@ -150,6 +140,21 @@ def mend_rows(
         take_back(filler.columns, values, shifted, chunk, amounts, filled, options)
     allow_for_clean_rows(filler.columns, values, kinds >= 0, corrupted, filled, options)
     return kinds, filled, drift.notes(names)
+
+
+def _weighed(
+    detector: Detector, values: Floats, rows: Integers, n_jobs: int | None
+) -> Iterator[tuple[Integers, Detection]]:
+    """Weigh some rows in chunks; those of more patterns of gaps than are prepared at once apart, each prepared once."""
+    d, at_once = values.shape[1], most_prepared(len(detector.clean.layout.order))
+    gaps = np.isnan(values[rows]).any(axis=1)
+    apart = gaps & (gaps.sum() > at_once)
+    size = max(d, _CELLS_IN_A_CHUNK // at_once)
+    for chunk in (*_chunks(rows[~apart], d), *_chunks(rows[apart], size)):
+        detection = Detection([detector], values[chunk], np.zeros(len(chunk), np.int64), n_jobs)
+        detection.weigh_windows()
+        detection.weigh_singles()
+        yield chunk, detection
 
 
 def _chunks(rows: Integers, n_features: int) -> Iterator[Integers]:
