@@ -11,8 +11,8 @@ much, and how many components, `shape` chooses.
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
 
 import numpy as np
 from scipy.linalg import eigh
@@ -184,6 +184,15 @@ class LeftOut:
             self._likely[i] = _likely_components(level)
             means.append(float(logsumexp(level, axis=1).mean()))
         return float(np.mean(means))
+
+    def climb(self, shape: Shape, shrinkages: Sequence[float]) -> tuple[Shape, float]:
+        """Climb from a shape to the best shrinkage of some; return it and the mean there."""
+        shapes, at = [replace(shape, shrinkage=share) for share in shrinkages], shrinkages.index(shape.shrinkage)
+        value = cache(self.mean_log_density)
+        for move in (-1, 1):
+            while 0 <= at + move < len(shapes) and value(shapes[at + move]) > value(shapes[at]):
+                at += move
+        return shapes[at], value(shapes[at])
 
 
 def density_constants(d: int, tail: float = TAIL) -> Floats:

@@ -15,7 +15,7 @@ from functools import cache
 import numpy as np
 
 from treemend.arrays import Booleans, Floats, Integers
-from treemend.mender.calibration import MISSING_SHARES, Calibration, Rarity, learn_tails, rest_scores
+from treemend.mender.calibration import MISSING_SHARES, Calibration, Rarity, Tails, learn_tails, rest_scores
 from treemend.mender.columns import column_widths, learn_columns
 from treemend.mender.density import (
     Density,
@@ -73,6 +73,14 @@ MOST_COMPARED = 600
 # With fewer rows than this, each third is left out in turn.
 FEW_ROWS = 500
 MOST_INCOMPLETE_TO_CHOOSE = 1_000
+# Prices, tails, rests and thresholds of folds whose rows have not been weighed.
+_NOTHING = np.empty(0)
+_NOT_LEARNT = (
+    Prices(0.0, 0.0, np.zeros(5)),
+    Tails(np.zeros(5), np.ones(5)),
+    Rarity(_NOTHING),
+    Calibration(_NOTHING, _NOTHING, _NOTHING, np.empty((2, 0))),
+)
 
 
 @dataclass(frozen=True)
@@ -99,7 +107,7 @@ def cross_fit_rows(
     thresholds; all by default.
     """
     (all_rows, *folds), fold = _learn_clean_rows(learnable, layout, seed)
-    detection = Detection([Detector(clean) for clean in folds], values, fold, n_jobs)
+    detection = Detection([Detector(clean, *_NOT_LEARNT) for clean in folds], values, fold, n_jobs)
     detection.weigh_windows()
     trusted, judged = np.ones(len(values), bool), fold >= 0
     if trust is not None:
@@ -174,7 +182,7 @@ def choose_shape(rows: Floats, seed: int) -> Shape:
     for n_components in (k for k in COMPONENTS if k <= max(1, most_components)):
         if n_components > 1:
             judged = left_out(Shape(n_components, min(best.shrinkage, 0.2)))
-        chosen, value = _choose_shrinkage(judged, n_components, best.shrinkage)
+        chosen, value = judged.climb(Shape(n_components, best.shrinkage), SHRINKAGES)
         if value > best_value + LEAST_GAIN:
             best, best_value = chosen, value
         elif n_components > COMPONENTS[1]:
@@ -208,20 +216,6 @@ def _split(rows: Floats, seed: int) -> Callable[[Shape], LeftOut]:
         return LeftOut([learn_moments(*part, shape)[0] for part in parts], judging)
 
     return left_out
-
-
-def _choose_shrinkage(judged: LeftOut, n_components: int, guess: float) -> tuple[Shape, float]:
-    """Climb to the best shrinkage from a guess."""
-
-    @cache
-    def value(at: int) -> float:
-        return judged.mean_log_density(Shape(n_components, SHRINKAGES[at]))
-
-    at = SHRINKAGES.index(guess)
-    for step in (-1, 1):
-        while 0 <= at + step < len(SHRINKAGES) and value(at + step) > value(at):
-            at += step
-    return Shape(n_components, SHRINKAGES[at]), value(at)
 
 
 def learn_prices(first: Floats, evidence: Floats) -> Prices:

@@ -1,6 +1,6 @@
 """The fitted model of the recommended method: what judges rows, and what fills, spreads and drift are measured by."""
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -46,10 +46,10 @@ class Detector:
     """All that judges rows. What follows clean rows is learnt from rows that they have not been learnt from."""
 
     clean: CleanRows
-    prices: Prices = field(default_factory=lambda: Prices(0.0, 0.0, np.zeros(5)))
-    tails: Tails = field(default_factory=lambda: Tails(np.zeros(5), np.ones(5)))
-    rarity: Rarity = field(default_factory=lambda: Rarity(np.empty(0)))
-    calibration: Calibration = field(default_factory=lambda: Calibration(*(np.empty(0),) * 3, np.empty((2, 0))))
+    prices: Prices
+    tails: Tails
+    rarity: Rarity
+    calibration: Calibration
 
 
 @dataclass(frozen=True, eq=False)
