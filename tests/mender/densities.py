@@ -10,7 +10,7 @@ from treemend.mender.layout import Layout
 from treemend.mender.learning import CrossFit, calibrated, cross_fit_rows
 from treemend.mender.model import Detector
 from treemend.mender.sets import Answers, Starts, search_rows
-from treemend.mender.windows import Rules, cell_price
+from treemend.mender.windows import Rules
 
 
 def learn_density(rows: np.ndarray, shape: Shape, seed: int) -> Density:
@@ -42,4 +42,4 @@ def best_sets(
     scan: Scan, rules: Rules, rows: np.ndarray, noise: np.ndarray, stuck: np.ndarray, tried: tuple
 ) -> Answers:
     starts = Starts(np.isin(np.arange(5), tried), stuck, window_evidence([(scan, rows, noise)], 1)[0], scan.windows)
-    return search_rows([(scan.density, rules, rows, noise - cell_price(scan.cells), starts)], 1)[0]
+    return search_rows([(scan.density, rules, rows, noise - scan.cells.price, starts)], 1)[0]

@@ -28,7 +28,7 @@ def searched(seed, masks, size):
     density = random_density(rng, d, 1)
     scan = complete_scan(density, Layout(np.arange(d), (SIDE, SIDE, 1)))
     rules = set_rules(scan.cells, 3.0, np.zeros(5), 0, 3 * d)
-    rows = density.centre[0] + rng.multivariate_normal(np.zeros(d), density.covariance[0], len(masks))
+    rows = density.centre[0] + rng.multivariate_normal(np.zeros(d), density.mix.covariance[0], len(masks))
     rows[masks] += rng.uniform(-size, size, int(masks.sum()))
     u = rng.uniform(-3, -2, rows.shape)
     answers = best_sets(scan, rules, rows, u, np.zeros(rows.shape, bool), (NOISE, SINGLE))

@@ -17,9 +17,9 @@ def naive_conditional(density, row):
     n = int((~gap).sum())
     levels, means, covariances = [], [], []
     for k in range(len(density.centre)):
-        one = make_density(density.centre[[k]], density.covariance[[k]], density.log_weight[[k]])
+        one = make_density(density.centre[[k]], density.mix.covariance[[k]], density.log_weight[[k]])
         levels.append(naive_log_density(one, row) if n else density.log_weight[k])
-        centre, covariance = density.centre[k], density.covariance[k]
+        centre, covariance = density.centre[k], density.mix.covariance[k]
         away = row[~gap] - centre[~gap]
         known = covariance[np.ix_(~gap, ~gap)]
         gain = np.linalg.solve(known, covariance[np.ix_(~gap, gap)]).T

@@ -41,9 +41,9 @@ kept_density, new_space, prefix_gains, sweep, sweep_to, toggle_gains = (
 
 def state_of(density, row):
     away = row - density.centre[0]
-    r = density.precision[0] @ away
+    r = density.mix.precision[0] @ away
     return swept.State(
-        density.precision[0].copy(), r, np.array([r @ away, density.log_det[0]]), np.zeros(len(row), bool)
+        density.mix.precision[0].copy(), r, np.array([r @ away, density.mix.log_det[0]]), np.zeros(len(row), bool)
     )
 
 
@@ -121,7 +121,7 @@ def searched(seed, n, d, n_components):
     density = random_density(rng, d, n_components)
     scan = complete_scan(density, Layout(np.arange(d)))
     rules = set_rules(scan.cells, 3.0, np.zeros(5), 10, 3 * d)
-    rows = density.centre[0] + rng.multivariate_normal(np.zeros(d), density.covariance[0], n)
+    rows = density.centre[0] + rng.multivariate_normal(np.zeros(d), density.mix.covariance[0], n)
     rows[:, 2:4] += 4 * rng.choice([-1, 1], (n, 2))
     u = rng.uniform(-2, -1, (n, d))
     answers = best_sets(scan, rules, rows, u, np.zeros((n, d), bool), (NOISE, SINGLE))
@@ -159,7 +159,7 @@ def test_the_oddest_cells_are_as_many_as_are_best_taken_out(seed, far):
         if value > best:
             naive, best = np.where(out, 0, -1), value
     away, labels = (row - density.centre[0])[None], np.zeros(d, np.int8)
-    r = away @ density.precision[0]
+    r = away @ density.mix.precision[0]
     q = np.array([r[0] @ away[0]])
     known = moves.Row(u, away, r, q)
     odds = mark_odd_cells(density.mix, density.law, rules, 0, known, labels, new_space(1, d))
@@ -173,7 +173,7 @@ def test_shifted_cells_are_judged_without_the_cells_of_noise(seed):
     rng = np.random.default_rng(seed)
     density = random_density(rng, 9, 1)
     scan = complete_scan(density, Layout(np.arange(9)))
-    rows = density.centre[0] + rng.multivariate_normal(np.zeros(9), density.covariance[0], 3)
+    rows = density.centre[0] + rng.multivariate_normal(np.zeros(9), density.mix.covariance[0], 3)
     rows[:, 2:5] += 2.0
     rows[:, 7] -= 9.0
     u = rng.uniform(-2, -1, (3, 9))
@@ -189,7 +189,7 @@ def test_shifted_cells_are_judged_without_the_cells_of_noise(seed):
 def test_a_moved_row_is_one_of_a_law_that_is_wider_in_all_cells_at_once():
     rng = np.random.default_rng(0)
     density, d = random_density(rng, 6, 2), 6
-    wider = make_density(density.centre, density.covariance + 1.0, density.log_weight, density.tail)
+    wider = make_density(density.centre, density.mix.covariance + 1.0, density.log_weight, density.tail)
     rows = density.centre[0] + rng.normal(size=(5, d)) + rng.normal(size=(5, 1)) * 3
     scan, nothing = complete_scan(density, Layout(np.arange(d))), np.zeros((5, d), bool)
     rules = set_rules(scan.cells, 3.0, np.zeros(5), 0, 0)
@@ -224,7 +224,7 @@ def test_the_form_of_the_rest_is_that_of_its_likeliest_component():
     answers = best_sets(scan, set_rules(scan.cells, 0, np.zeros(5), 0, 0), row, np.zeros((1, 6)), stuck, (STUCK,))
     kept = np.array([0, 3, 4, 5])
     away = row[0, kept] - density.centre[0, kept]
-    form = away @ np.linalg.solve(density.covariance[0][np.ix_(kept, kept)], away)
+    form = away @ np.linalg.solve(density.mix.covariance[0][np.ix_(kept, kept)], away)
     assert answers.rest[0] == pytest.approx(form)
 
 

@@ -30,7 +30,7 @@ def log_density(density, row, cells):
     """Log density of some cells of a row in coordinates."""
     parts = [
         multivariate_t.logpdf(row[cells], centre[cells], covariance[np.ix_(cells, cells)], df=density.tail)
-        for centre, covariance in zip(density.centre, density.covariance, strict=True)
+        for centre, covariance in zip(density.centre, density.mix.covariance, strict=True)
     ]
     return np.logaddexp.reduce(np.array(parts) + density.log_weight)
 

@@ -32,7 +32,7 @@ from treemend.mender.model import CleanRows, Detector
 from treemend.mender.sets import Answers, Starts, search_rows
 from treemend.mender.shifts import common_shifts
 from treemend.mender.stuck import name_constant, stuck_evidence
-from treemend.mender.windows import cell_price, priced_prior, set_rules
+from treemend.mender.windows import priced_prior, set_rules
 
 # Greedy cells of a row that is not declared yet; more do not change the verdict, only cost time.
 SINGLE_STEPS = 40
@@ -117,13 +117,14 @@ class Detection:
         observed = ~np.isnan(self.rows)
         self.n_cells = observed.sum(axis=1)
         self.judged = self.n_cells > 1
-        n_components = max(len(one.clean.density.centre) for one in detectors)
-        self.windows = no_evidence(n, d, n_components)
         # Log odds against clean: noise, foreign, shifted (less a share of the largest of a cell), stuck, single cells.
         self.evidence = np.full((n, 5), NO_EVIDENCE)
         self.stuck = np.zeros(shape, bool)  # the most surprising run of equal values
+        folds = self._folds(self.judged & (self.n_cells < d))
+        n_components = max(len(one.clean.density.centre) for one in detectors)
         likely = np.repeat(self.n_cells[:, None] == d, n_components, axis=1)
-        for one, own in self._folds(self.judged & (self.n_cells < d)):
+        self.windows = no_evidence(n, d, n_components)
+        for one, own in folds:
             likely[own, : len(one.clean.density.centre)] = likely_components(one.clean.density, self.rows[own])
         key = np.column_stack([fold, np.packbits(np.hstack([observed, likely]), axis=1)])
         number = np.unique(key, axis=0, return_inverse=True)[1].ravel()
@@ -175,8 +176,7 @@ class Detection:
                 for whole, own in zip(self.windows[:4], found[:4], strict=True):
                     whole[one.members, : own.shape[1]] = own
             for one in parts:
-                self.slopes[one.block] -= cell_price(one.scan.cells)
-            for one in parts:
+                self.slopes[one.block] -= one.scan.cells.price
                 self.evidence[one.members, STUCK], self.stuck[one.block] = stuck_evidence(
                     one.scan,
                     one.detector.clean.repeated,
@@ -242,9 +242,9 @@ class Detection:
         n, d = self.rows.shape
         answers, final = Answers(np.full((n, d), KEPT, np.int8), *np.zeros((4, n))), tried != (SINGLE,)
         kinds = np.isin(np.arange(5), tried)
-        typical = self.detectors[0].rarity.typical_forms(d, self.detectors[0].clean.density.tail) if final else None
+        rarity, tail = self.detectors[0].rarity, self.detectors[0].clean.density.tail
         for parts in self._parts(wanted):
-            rules = []
+            rules, typical = [], rarity.typical_forms(d, tail) if final else None
             for one in parts:
                 prices = one.detector.prices
                 # Runs are moved along a sequence; a grid's squares are only improved cell by cell.
@@ -265,8 +265,8 @@ class Detection:
     def _is_unusual(self, answers: Answers, some: Booleans) -> Booleans:
         """Tell which of some rows no set of their cells explains."""
         unusual, one = np.zeros(len(some), bool), self.detectors[0]
-        given = answers.part(some), one.clean.density.tail, self.lattice[some], self.n_cells[some]
-        unusual[some] = is_unusual(one.rarity, *given)
+        own = Answers(answers.labels[some], *(array[some] for array in answers[1:]))
+        unusual[some] = is_unusual(one.rarity, own, one.clean.density.tail, self.lattice[some], self.n_cells[some])
         return unusual
 
     def _name_shifted(self, answers: Answers, some: Booleans) -> None:

@@ -94,12 +94,14 @@ def no_evidence(n: int, d: int, n_components: int) -> WindowEvidence:
 def prepare_scans(layout: Layout, patterns: Sequence[tuple[Density, Booleans, Booleans]]) -> list[Scan]:
     """Work out what does not depend on the row where some cells (d,) are observed and some components (K,) count."""
     laid = lay_patterns(layout, [observed for _, observed, _ in patterns])
-    parts = [density if own[0].all() else density.restrict(*own) for density, *own in patterns]
-    known, scans = [(density.mix, density.law) for density in parts], []
-    for density, own, (_, observed, components), lying in zip(parts, known, patterns, laid, strict=True):
+    known, scans = [], []
+    for density, observed, components in patterns:
+        part = density if observed.all() else density.restrict(observed, components)
+        known.append((part, part.mix, part.law))
+    for (part, mix, law), (_, observed, components), lying in zip(known, patterns, laid, strict=True):
         factorised = observed.all() and len(lying[1].size)
-        factors, lanes = (_factorise(*own, *lying[1:]), LANES) if factorised else (None, LANES_OF_INCOMPLETE)
-        scans.append(Scan(density, components, *lying, factors, lanes))
+        factors, lanes = (_factorise(mix, law, *lying[1:]), LANES) if factorised else (None, LANES_OF_INCOMPLETE)
+        scans.append(Scan(part, components, *lying, factors, lanes))
     return scans
 
 
@@ -142,7 +144,7 @@ def likely_components(density: Density, rows: Floats) -> Booleans:
 
     A cell counts against a component by `MOST_AGAINST` nats at most, so that corrupted cells do not decide.
     """
-    variance = np.diagonal(density.covariance, axis1=1, axis2=2)
+    variance = np.diagonal(density.mix.covariance, axis1=1, axis2=2)
     score = np.empty((len(rows), len(density.centre)))
     for k, centre in enumerate(density.centre):
         cells = -0.5 * (rows - centre) ** 2 / variance[k] - 0.5 * np.log(variance[k])
@@ -241,7 +243,7 @@ def _quadratic_forms(scan: Scan, factors: Factors, block: Floats) -> tuple[Float
     """
     density, windows = scan.density, scan.windows
     away = block - density.centre[:, :, None]
-    force = density.precision @ away
+    force = density.mix.precision @ away
     forms = np.empty((3, *factors.growth.shape, LANES))
     for c, chain in enumerate(factors.chains):
         here = slice(windows.window_start[c], windows.window_start[c + 1])
@@ -264,9 +266,13 @@ def _best_windows(
 ) -> None:
     """Fill the evidence of a block of rows, of which log slopes (d, LANES), forms and levels are given."""
     density, (d, _), (n, _) = scan.density, log_slope.shape, found.values.shape
-    level, constants, size = (density.log_weight + density.log_det)[:, None], density.law.constants, scan.windows.size
+    level, constants, size = (
+        (density.log_weight + density.mix.log_det)[:, None],
+        density.law.constants,
+        scan.windows.size,
+    )
     log_density = log_sum(_student(level + constants[d], d, whole, density.tail))
-    pivot = np.diagonal(density.precision, axis1=1, axis2=2)[:, :, None]
+    pivot = np.diagonal(density.mix.precision, axis1=1, axis2=2)[:, :, None]
     at = level[:, None] - 0.5 * np.log(pivot) + constants[d - 1]
     cells = log_sum(_student(at, d - 1, whole[:, None] - force * force / pivot, density.tail))
     found.log_density[:] = log_density[:n]

@@ -83,17 +83,14 @@ def fill(
     (law,) = conditionals([(density, rows)], max(n_draws, int(imputation == "draw")), seed)
     one, many = (1.0, 1.0) if spread is None else spread.factors(in_layout)
     drawn = law.mean + many * (law.draws - law.mean)
-
-    def put_back(found: Floats, *, feasible: bool) -> Floats:
-        return np.where(gaps, columns.to_values(found, feasible=feasible), values)
-
     chosen = {"mean": law.mean, "mode": law.mode, "draw": drawn[0] if len(drawn) else law.mean}[imputation]
-    deviation = np.zeros(values.shape)
+    found = columns.to_values(chosen, feasible=imputation != "mean")
+    draws = columns.to_values(drawn[:n_draws], feasible=True)
+    deviation = np.empty(values.shape)
     deviation[:, columns.order] = one * columns.slope(law.mean) * np.sqrt(law.variance)
     if spread is not None:
         deviation = np.where(np.all(gaps, axis=1, keepdims=True), spread.empty, deviation)
-    draws = put_back(drawn[:n_draws], feasible=True)
-    return Filled(put_back(chosen, feasible=imputation != "mean"), deviation, draws)
+    return Filled(np.where(gaps, found, values), deviation, np.where(gaps, draws, values))
 
 
 def take_back(

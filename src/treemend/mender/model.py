@@ -77,7 +77,7 @@ class MenderModel:
         sizes["triangle"] = sizes["d"] * (sizes["d"] + 1) // 2
         check_shapes(clean.density, sizes, centre="k d", lower="k triangle", log_weight="k")
         try:
-            clean.density.precision  # noqa: B018 - works out the inverses
+            clean.density.mix  # noqa: B018 - works out the inverses
         except np.linalg.LinAlgError as error:
             raise ModelFileError(str(error)) from None
         check_shapes(detector.tails, sizes, edge="kinds", slope="kinds")

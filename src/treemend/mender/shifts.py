@@ -30,12 +30,12 @@ class MovedRow:
 
     def __init__(self, density: Density, values: Floats, row: Floats, slope: Floats, out: Booleans) -> None:
         away = row - density.centre
-        force = np.matmul(density.precision, away[:, :, None])[:, :, 0]
-        self.level = density.law.constants[-1] + density.log_weight + density.log_det
+        force = np.matmul(density.mix.precision, away[:, :, None])[:, :, 0]
+        self.level = density.law.constants[-1] + density.log_weight + density.mix.log_det
         self.tail, self.d = density.tail, len(row)
         self.values, self.row, self.slope = values[out], row[out], slope[out].sum()
         self.force, self.form = 2.0 * force[:, None, out], (force * away).sum(axis=1)
-        self.block = density.precision[:, out][:, :, out]
+        self.block = density.mix.precision[:, out][:, :, out]
         self.amounts, self.odds = FIRST_AMOUNTS, np.empty(0)
 
     def terms(self, form: Floats) -> Floats:
