@@ -177,6 +177,23 @@ class LeftOut:
         return shapes[at], value(shapes[at])
 
 
+class Thirds:
+    """Parts of the rows to learn from, each with rows left out of it."""
+
+    def __init__(self, learning: Sequence[Floats], judging: Sequence[Floats], seed: int) -> None:
+        self.learning, self.judging, self.seed = learning, judging, seed
+        self.filled = [roughly_filled(part) for part in learning]
+        self.labels: dict[int, list[Integers]] = {}
+
+    def learn(self, shape: Shape) -> LeftOut:
+        """Learn moments of a shape."""
+        n = shape.n_components
+        if n not in self.labels:
+            self.labels[n] = [clusters(part, n, self.seed) for part in self.filled]
+        parts = zip(self.learning, self.filled, self.labels[n], strict=True)
+        return LeftOut([learn_moments(*part, shape)[0] for part in parts], self.judging)
+
+
 def density_constants(d: int, tail: float = TAIL) -> Floats:
     """Return the part of a Student vector's log density that its dimension decides, for dimensions 0 to ``d``."""
     sizes = np.arange(d + 1)

@@ -46,8 +46,6 @@ NO_EVIDENCE = -1e3
 # What is prepared for patterns of missing cells is kept from stage to stage unless it has more numbers than this, over
 # the number of components: with more, tables of many patterns take much memory; with fewer, time.
 MOST_PREPARED = 1 << 21
-# What is prepared for complete rows lasts as long as what they are judged by.
-_SCANS: WeakKeyDictionary[CleanRows, Scan] = WeakKeyDictionary()
 
 
 def most_prepared(d: int) -> int:
@@ -82,6 +80,10 @@ class Group:
     members: Integers
     observed: Booleans
     components: Booleans
+
+
+# What is prepared for complete rows lasts as long as what they are judged by; for rows with gaps, as long as these.
+_SCANS: WeakKeyDictionary[CleanRows | Group, Scan] = WeakKeyDictionary()
 
 
 class Detection:
@@ -135,7 +137,6 @@ class Detection:
                 clean = detectors[fold[own[0]]].clean
                 components = likely[own[0], : len(clean.density.centre)]
                 self._groups.append(Group(int(fold[own[0]]), clean, own, observed[own[0]], components))
-        self._scans: dict[Group, Scan] = {}
 
     def _folds(self, wanted: Booleans) -> list[tuple[Detector, Integers]]:
         """Return the detectors and the wanted rows of each, where there are any."""
@@ -149,19 +150,17 @@ class Detection:
             groups = [one for one in self._groups[begin : begin + at_once] if wanted[one.members].any()]
             if not groups:
                 continue
-            if len(self._groups) > at_once:
-                self._scans.clear()
-            new: dict[Any, Group] = {one.clean: one for one in groups if one.observed.all() and one.clean not in _SCANS}
-            new |= {one: one for one in groups if not one.observed.all() and one not in self._scans}
+            for one in self._groups if len(self._groups) > at_once else ():
+                _SCANS.pop(one, None)
+            keys = [one.clean if one.observed.all() else one for one in groups]
+            new = {key: one for key, one in zip(keys, groups, strict=True) if key not in _SCANS}
             if new:
                 patterns = [(one.clean.density, one.observed, one.components) for one in new.values()]
-                for key, scan in zip(new, prepare_scans(self.layout, patterns), strict=True):
-                    (_SCANS if isinstance(key, CleanRows) else self._scans)[key] = scan
+                _SCANS.update(zip(new, prepare_scans(self.layout, patterns), strict=True))
             parts = []
-            for one in groups:
+            for key, one in zip(keys, groups, strict=True):
                 members, cells = one.members[wanted[one.members]], np.flatnonzero(one.observed)
-                scan = _SCANS[one.clean] if one.observed.all() else self._scans[one]
-                parts.append(Part(self.detectors[one.fold], members, cells, np.ix_(members, cells), scan))
+                parts.append(Part(self.detectors[one.fold], members, cells, np.ix_(members, cells), _SCANS[key]))
             yield parts
 
     def weigh_windows(self) -> None:

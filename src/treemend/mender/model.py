@@ -64,12 +64,12 @@ class MenderModel:
     @property
     def n_features(self) -> int:
         """Number of columns."""
-        return self.layout.n_features
+        return len(self.layout.order)
 
     def validate(self) -> None:
         """Check that all parts, read from a file, have the same sizes."""
         detector, clean = self.detector, self.detector.clean
-        sizes = {"columns": self.n_features, "d": clean.layout.n_features, "levels": N_QUANTILES}
+        sizes = {"columns": self.n_features, "d": len(clean.layout.order), "levels": N_QUANTILES}
         sizes.update(kinds=5, two=2, grid=len(GRID))
         check_shapes(self.drift, sizes, quantiles="levels columns")
         columns = [one.name for one in fields(Columns)]

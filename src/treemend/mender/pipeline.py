@@ -122,6 +122,7 @@ def mend_rows(
     """
     drift = DriftTest(model.drift)
     drift.add(values, kinds >= 0, unusual)
+    notes = drift.notes(names)
     if leave_if_drifted and not drift.covered:
         kinds = np.full(kinds.shape, -1, dtype=np.int8)
     gaps, filler = (kinds >= 0) | np.isnan(values), model.detector.clean.wide or model.detector.clean
@@ -139,7 +140,7 @@ def mend_rows(
         amounts = Detection([model.detector], believed, np.zeros(len(chunk), np.int64)).shift_amounts(moved)
         take_back(filler.columns, values, shifted, chunk, amounts, filled, options)
     allow_for_clean_rows(filler.columns, values, kinds >= 0, corrupted, filled, options)
-    return kinds, filled, drift.notes(names)
+    return kinds, filled, notes
 
 
 def _weighed(
