@@ -88,7 +88,7 @@ def test_a_fill_is_the_middle_of_the_values_that_may_have_stood_there():
 def test_a_row_that_may_be_clean_is_kept_in_as_many_draws_and_its_mean_and_spread_are_theirs(imputation):
     rng = np.random.default_rng(0)
     far, n_draws, share = np.full(3, 1e9), 40_000, np.array([0.3, 1.0])
-    columns = Columns(np.arange(3)[::-1], *np.ones((4, 3)), -far, far, *np.zeros((3, 3)))
+    columns = Columns(np.arange(3), *np.ones((4, 3)), -far, far, *np.zeros((3, 3)))
     values, replaced = np.array([[4.0, 0.0, 1.0], [4.0, 5.0, 1.0]]), np.array([[True, True, False]] * 2)
     replaced[0, 1] = False
     filled = Filled(
@@ -114,12 +114,12 @@ def test_all_cells_of_a_row_are_kept_or_none_and_far_values_count_as_the_nearest
     values, replaced = rng.uniform(0, 2, (50, 4)), rng.random((50, 4)) < 0.7
     values[replaced] = 1e6
     filled = Filled(np.where(replaced, 1.0, np.nan), np.zeros((50, 4)), np.ones((30, 50, 4)))
-    allow_for_clean_rows(columns, values, replaced, np.full(50, 0.5), filled)
+    allow_for_clean_rows(columns, values, replaced, np.full(50, 0.5), filled, FillOptions())
     np.testing.assert_allclose(filled.values[replaced], 1.5)
     kept = (filled.draws == 1e6).sum(axis=2)
     assert set(np.unique(kept / replaced.sum(axis=1).clip(1))) == {0.0, 1.0}
     again = Filled(np.ones((50, 4)), np.zeros((50, 4)), np.ones((5, 50, 4)))
-    allow_for_clean_rows(columns, values, replaced, np.full(50, 0.5), again)
+    allow_for_clean_rows(columns, values, replaced, np.full(50, 0.5), again, FillOptions())
     assert np.array_equal(again.draws, filled.draws[:5])
 
 

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from treemend.arrays import Booleans, Floats, Integers
-from treemend.mender.columns import Columns, pick_places
+from treemend.mender.columns import Columns
 from treemend.mender.compiled import kernel
 from treemend.mender.conditional import COVARIANCE, VARIANCES, condition, factorise, split_cells
 from treemend.mender.density import Density, expect_rows
@@ -100,24 +100,23 @@ def take_back(
     rows: Integers,
     amounts: Floats,
     filled: Filled,
-    options: FillOptions = USUAL,
+    options: FillOptions,
 ) -> None:
     """Write to ``filled`` the shifted cells (n, d) of some rows less the amount by which they were moved, in ranges.
 
-    ``amounts`` (2, rows) are these, and their deviations; NaN where nothing is known.
+    Columns are in their own order. ``amounts`` (2, rows) are these, and their deviations; NaN where nothing is known.
     """
-    given, n_draws = pick_places([(columns, np.argsort(columns.order))]), len(filled.draws)
-    known = np.isfinite(amounts[0])
+    known, n_draws = np.isfinite(amounts[0]), len(filled.draws)
     (means, deviations), rows, drawn = amounts[:, known], rows[known], np.zeros((known.sum(), n_draws + 2))
     for i, row in enumerate(rows):
         drawn[i, 1:] = deviations[i] * _generator(values[row], options.seed).standard_normal(n_draws + 1)
-    moved = (means[:, None] + drawn)[:, :, None] * given.width
-    found = np.clip(values[rows, None] - moved, given.low, given.high)
-    feasible = given.nearest_on_lattice(found)
+    moved = (means[:, None] + drawn)[:, :, None] * columns.width
+    found = np.clip(values[rows, None] - moved, columns.low, columns.high)
+    feasible = columns.nearest_on_lattice(found)
     chosen = {"mean": found[:, 0], "mode": feasible[:, 0], "draw": feasible[:, -1]}[options.imputation]
     for i, row in enumerate(rows):
         own = shifted[row]
-        filled.values[row, own], filled.spread[row, own] = chosen[i, own], (deviations[i] * given.width)[own]
+        filled.values[row, own], filled.spread[row, own] = chosen[i, own], (deviations[i] * columns.width)[own]
         filled.draws[:, row, own] = feasible[i, 1 : n_draws + 1, own].T
 
 
@@ -144,23 +143,18 @@ def calibrate_spread(
 
 
 def allow_for_clean_rows(
-    columns: Columns,
-    values: Floats,
-    replaced: Booleans,
-    corrupted: Floats,
-    filled: Filled,
-    options: FillOptions = USUAL,
+    columns: Columns, values: Floats, replaced: Booleans, corrupted: Floats, filled: Filled, options: FillOptions
 ) -> None:
     """Let what was written to replaced cells (n, d) allow for their row being clean: with a probability it is kept.
 
-    ``corrupted`` (n,) are the probabilities that it is not. A mean and a spread are those of the two together, a value
-    that no clean row has counting as the nearest that one may have; a draw leaves a row as it is, or not; a mode is
-    what fills.
+    Columns are in their own order, ``corrupted`` (n,) are the probabilities that it is not. A mean and a spread are
+    those of the two together, a value that no clean row has counting as the nearest that one may have; a draw leaves a
+    row as it is, or not; a mode is what fills.
     """
-    given, n_draws = pick_places([(columns, np.argsort(columns.order))]), len(filled.draws)
+    n_draws = len(filled.draws)
     for i in np.flatnonzero(replaced.any(axis=1)):
         own, share = replaced[i], corrupted[i]
-        fill, away = filled.values[i, own], np.clip(values[i], given.low, given.high)[own] - filled.values[i, own]
+        fill, away = filled.values[i, own], np.clip(values[i], columns.low, columns.high)[own] - filled.values[i, own]
         spread = np.sqrt(share * (filled.spread[i, own] ** 2 + (1 - share) * away**2))
         left = _generator(values[i], options.seed + 1).random(max(n_draws, 1)) >= share
         chosen = {"mean": fill + (1 - share) * away, "mode": fill, "draw": values[i, own] if left[0] else fill}

@@ -16,6 +16,7 @@ from itertools import chain
 import numpy as np
 
 from treemend.arrays import Booleans, Floats, Integers, Labels
+from treemend.mender.columns import pick_places
 from treemend.mender.detection import Detection, most_prepared
 from treemend.mender.drift import DriftTest, learn_drift_reference
 from treemend.mender.evidence import SHIFTED
@@ -128,18 +129,17 @@ def mend_rows(
     gaps, filler = (kinds >= 0) | np.isnan(values), model.detector.clean.wide or model.detector.clean
     fills, spread = np.full((2, *gaps.shape), np.nan)
     filled = Filled(fills, spread, np.full((options.n_draws, *gaps.shape), np.nan))
-    shifted = kinds == SHIFTED
+    shifted, columns = kinds == SHIFTED, pick_places([(filler.columns, np.argsort(filler.columns.order))])
     for chunk in _chunks(np.flatnonzero(gaps.any(axis=1)), values.shape[1]):
-        given = filler.density, filler.columns, values[chunk], gaps[chunk]
-        found = fill(*given, spread=model.spread, options=options)
+        found = fill(filler.density, filler.columns, values[chunk], gaps[chunk], spread=model.spread, options=options)
         filled.values[chunk] = np.where(gaps[chunk], found.values, np.nan)
         filled.spread[chunk] = np.where(gaps[chunk], found.spread, np.nan)
         filled.draws[:, chunk] = np.where(gaps[chunk], found.draws, np.nan)
     for chunk in _chunks(np.flatnonzero(shifted.any(axis=1)), values.shape[1]):
         moved, believed = shifted[chunk], np.where(gaps[chunk] & ~shifted[chunk], np.nan, values[chunk])
         amounts = Detection([model.detector], believed, np.zeros(len(chunk), np.int64)).shift_amounts(moved)
-        take_back(filler.columns, values, shifted, chunk, amounts, filled, options)
-    allow_for_clean_rows(filler.columns, values, kinds >= 0, corrupted, filled, options)
+        take_back(columns, values, shifted, chunk, amounts, filled, options)
+    allow_for_clean_rows(columns, values, kinds >= 0, corrupted, filled, options)
     return kinds, filled, notes
 
 
