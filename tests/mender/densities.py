@@ -5,12 +5,12 @@ from scipy.special import logsumexp
 
 from treemend.mender.density import Density, Shape, expect_rows, learn_densities
 from treemend.mender.detection import Detection
-from treemend.mender.evidence import Scan, window_evidence
+from treemend.mender.evidence import Scan, prepare_scans, window_evidence
 from treemend.mender.layout import Layout
 from treemend.mender.learning import CrossFit, calibrated, cross_fit_rows
 from treemend.mender.model import Detector
 from treemend.mender.sets import Answers, Starts, search_rows
-from treemend.mender.windows import Rules, cell_price
+from treemend.mender.windows import Rules
 
 
 def learn_density(rows: np.ndarray, shape: Shape, seed: int) -> Density:
@@ -33,8 +33,13 @@ def weigh_rows(detector: Detector, values: np.ndarray, n_jobs: int | None = 1) -
     return detection
 
 
+def complete_scan(density: Density, layout: Layout) -> Scan:
+    n_components, d = density.centre.shape
+    return prepare_scans(layout, [(density, np.ones(d, bool), np.ones(n_components, bool))])[0]
+
+
 def best_sets(
     scan: Scan, rules: Rules, rows: np.ndarray, noise: np.ndarray, stuck: np.ndarray, tried: tuple
 ) -> Answers:
     starts = Starts(np.isin(np.arange(5), tried), stuck, window_evidence([(scan, rows, noise)], 1)[0], scan.windows)
-    return search_rows([(scan.density, rules, rows, noise - cell_price(scan.cells), starts)], 1)[0]
+    return search_rows([(scan.density, rules, rows, noise - scan.cells.price, starts)], 1)[0]

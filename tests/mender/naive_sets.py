@@ -25,7 +25,7 @@ def density_of(density: Density, row: Floats, cells: Floats, spread: Floats | No
     if len(cells) == 0:
         return float(logsumexp(density.log_weight))
     terms = []
-    for centre, covariance, log_weight in zip(density.centre, density.covariance, density.log_weight, strict=True):
+    for centre, covariance, log_weight in zip(density.centre, density.mix.covariance, density.log_weight, strict=True):
         shape = covariance if spread is None else covariance + spread
         law = multivariate_t(centre[cells], shape[np.ix_(cells, cells)], df=density.tail)
         terms.append(log_weight + law.logpdf(row[cells]))

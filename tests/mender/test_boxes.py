@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
-from tests.mender.densities import best_sets
+from tests.mender.densities import best_sets, complete_scan
 from tests.mender.naive_sets import log_odds, random_density
 
-from treemend.mender.evidence import NOISE, SINGLE, prepare_scan
+from treemend.mender.evidence import NOISE, SINGLE
 from treemend.mender.layout import Layout
 from treemend.mender.windows import PIXEL_PRICE, set_rules
 
@@ -26,9 +26,9 @@ def searched(seed, masks, size):
     rng = np.random.default_rng(seed)
     d = SIDE * SIDE
     density = random_density(rng, d, 1)
-    scan = prepare_scan(density, Layout(np.arange(d), (SIDE, SIDE, 1)))
+    scan = complete_scan(density, Layout(np.arange(d), (SIDE, SIDE, 1)))
     rules = set_rules(scan.cells, 3.0, np.zeros(5), 0, 3 * d)
-    rows = density.centre[0] + rng.multivariate_normal(np.zeros(d), density.covariance[0], len(masks))
+    rows = density.centre[0] + rng.multivariate_normal(np.zeros(d), density.mix.covariance[0], len(masks))
     rows[masks] += rng.uniform(-size, size, int(masks.sum()))
     u = rng.uniform(-3, -2, rows.shape)
     answers = best_sets(scan, rules, rows, u, np.zeros(rows.shape, bool), (NOISE, SINGLE))
@@ -65,5 +65,5 @@ def test_two_rectangles_are_found():
 
 
 def test_sequences_have_no_rectangles():
-    scan = prepare_scan(random_density(np.random.default_rng(0), 9, 1), Layout(np.arange(9)))
+    scan = complete_scan(random_density(np.random.default_rng(0), 9, 1), Layout(np.arange(9)))
     assert set_rules(scan.cells, 3.0, np.zeros(5), 0, 9).grid is None

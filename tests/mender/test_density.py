@@ -30,7 +30,9 @@ def naive_log_density(density, row):
         return 0.0
     terms = [
         log_weight + multivariate_t(centre[seen], covariance[np.ix_(seen, seen)], df=density.tail).logpdf(row[seen])
-        for log_weight, centre, covariance in zip(density.log_weight, density.centre, density.covariance, strict=True)
+        for log_weight, centre, covariance in zip(
+            density.log_weight, density.centre, density.mix.covariance, strict=True
+        )
     ]
     return np.logaddexp.reduce(terms)
 
@@ -65,8 +67,8 @@ def test_constants_are_those_of_a_student_vector(tail):
 def test_half_log_determinant_and_precision():
     density = random_density(3, 6, 0)
     for k in range(3):
-        assert density.precision[k] == pytest.approx(np.linalg.inv(density.covariance[k]), abs=1e-9)
-        assert density.log_det[k] == pytest.approx(-0.5 * np.linalg.slogdet(density.covariance[k])[1])
+        assert density.mix.precision[k] == pytest.approx(np.linalg.inv(density.mix.covariance[k]), abs=1e-9)
+        assert density.mix.log_det[k] == pytest.approx(-0.5 * np.linalg.slogdet(density.mix.covariance[k])[1])
 
 
 def test_a_row_has_the_same_bits_in_any_company():
@@ -115,7 +117,7 @@ def test_one_complete_table_with_a_hole_is_learnt_alike():
     shape = Shape(1, 0.01)
     complete, learnt = learn_density(rows, shape, 0), learn_density(holed, shape, 0)
     assert learnt.centre == pytest.approx(complete.centre, abs=0.01)
-    assert learnt.covariance == pytest.approx(complete.covariance, rel=0.05, abs=2e-4)
+    assert learnt.mix.covariance == pytest.approx(complete.mix.covariance, rel=0.05, abs=2e-4)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 5])
@@ -143,11 +145,11 @@ def test_a_column_or_row_without_values_is_learnt():
 def test_a_density_is_kept_without_what_follows_from_it():
     rows = two_clusters(200, 5, 0)
     density = learn_density(rows, choose_shape(rows, 0), 0)
-    again = make_density(density.centre, density.covariance, density.log_weight)
-    assert np.array_equal(again.precision, density.precision)
+    again = make_density(density.centre, density.mix.covariance, density.log_weight)
+    assert np.array_equal(again.mix.precision, density.mix.precision)
     assert density.lower.shape == (len(density.centre), 15)
-    assert density.precision[0] @ density.covariance[0] == pytest.approx(np.eye(5), abs=1e-9)
-    assert density.log_det[0] == pytest.approx(0.5 * np.linalg.slogdet(density.precision[0])[1])
+    assert density.mix.precision[0] @ density.mix.covariance[0] == pytest.approx(np.eye(5), abs=1e-9)
+    assert density.mix.log_det[0] == pytest.approx(0.5 * np.linalg.slogdet(density.mix.precision[0])[1])
 
 
 def test_few_rows_of_a_few_factors_are_learnt_with_low_rank():

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.mender.densities import learn_detector, weigh_rows
+from tests.mender.densities import complete_scan, learn_detector, weigh_rows
 from tests.mender.naive_sets import density_of, random_density, shifted_density
 
 from treemend.mender.density import make_density
@@ -12,7 +12,6 @@ from treemend.mender.evidence import (
     NOISE,
     SHIFTED,
     likely_components,
-    prepare_scan,
     prepare_scans,
     window_evidence,
 )
@@ -33,7 +32,7 @@ def test_the_best_window_of_each_kind_is_that_of_the_formulas(seed, n_components
     rng = np.random.default_rng(seed)
     density = random_density(rng, d, n_components)
     rows, u = rng.normal(size=(3, d)), rng.uniform(0, 2, (3, d))
-    scan = prepare_scan(density, Layout(np.arange(d)))
+    scan = complete_scan(density, Layout(np.arange(d)))
     found = window_evidence([(scan, rows, u)], 1)[0]
     every = np.ones(d, bool)
     for i, row in enumerate(rows):
@@ -59,7 +58,7 @@ def test_missing_cells_are_marginalised():
     density = random_density(rng, 6, 2)
     row, u = rng.normal(size=6), rng.uniform(0, 1, 6)
     observed = np.array([True, False, True, True, False, True])
-    (scan,) = prepare_scans([(density, Layout(np.arange(6)), observed, np.ones(2, bool))])
+    (scan,) = prepare_scans(Layout(np.arange(6)), [(density, observed, np.ones(2, bool))])
     (found,) = window_evidence([(scan, row[None, observed], u[None, observed])], 1)
     assert found.log_density[0] == pytest.approx(density_of(density, row, observed), abs=1e-9)
 

@@ -7,7 +7,7 @@ from tests.mender.test_density import naive_log_density, random_density, two_clu
 
 from treemend.mender.columns import Columns, learn_columns
 from treemend.mender.density import TAIL, Shape, expect_rows, make_density
-from treemend.mender.filling import Filled, allow_for_clean_rows, conditional, fill
+from treemend.mender.filling import Filled, FillOptions, allow_for_clean_rows, conditionals, fill
 from treemend.mender.spread import GRID, NORMAL_QUANTILE, Spread
 
 
@@ -17,9 +17,9 @@ def naive_conditional(density, row):
     n = int((~gap).sum())
     levels, means, covariances = [], [], []
     for k in range(len(density.centre)):
-        one = make_density(density.centre[[k]], density.covariance[[k]], density.log_weight[[k]])
+        one = make_density(density.centre[[k]], density.mix.covariance[[k]], density.log_weight[[k]])
         levels.append(naive_log_density(one, row) if n else density.log_weight[k])
-        centre, covariance = density.centre[k], density.covariance[k]
+        centre, covariance = density.centre[k], density.mix.covariance[k]
         away = row[~gap] - centre[~gap]
         known = covariance[np.ix_(~gap, ~gap)]
         gain = np.linalg.solve(known, covariance[np.ix_(~gap, gap)]).T
@@ -41,7 +41,7 @@ def test_conditional_moments_are_those_found_by_solving(n_components, d, seed, d
     gap = np.array(data.draw(st.lists(st.booleans(), min_size=d, max_size=d)))
     gap[data.draw(st.integers(0, d - 1))] = True
     row[gap] = np.nan
-    law = conditional(density, row[None])
+    law = conditionals([(density, row[None])])[0]
     mean, covariance, mode = naive_conditional(density, row)
     assert law.mean[0, gap] == pytest.approx(mean, abs=1e-4)
     assert law.variance[0, gap] == pytest.approx(np.diag(covariance), rel=1e-4, abs=1e-4)
@@ -65,7 +65,7 @@ def test_draws_have_the_conditional_moments(n_missing):
     density = random_density(2, 6, 3)
     row = np.random.default_rng(1).normal(size=6)
     row[:n_missing] = np.nan
-    draws = conditional(density, row[None], 40_000, 0).draws[:, 0, :n_missing]
+    draws = conditionals([(density, row[None])], 40_000, 0)[0].draws[:, 0, :n_missing]
     mean, covariance, _ = naive_conditional(density, row)
     assert draws.mean(axis=0) == pytest.approx(mean, abs=0.06 * np.sqrt(np.diag(covariance)).max())
     assert np.cov(draws.T).reshape(n_missing, n_missing) == pytest.approx(
@@ -77,7 +77,7 @@ def test_a_fill_is_the_middle_of_the_values_that_may_have_stood_there():
     density = make_density(np.array([[0.2, -0.1]]), np.array([[[0.01, 0.004], [0.004, 0.02]]]), np.zeros(1))
     far, scale = np.full(2, 1e9), np.array([0.3, 0.2])
     columns = Columns(np.arange(2), np.zeros(2), np.ones(2), np.zeros(2), scale, -far, far, *np.zeros((3, 2)))
-    filled = fill(density, columns, np.array([[np.nan, 0.1]]), n_draws=100_000)
+    filled = fill(density, columns, np.array([[np.nan, 0.1]]), options=FillOptions(n_draws=100_000))
     draws = filled.draws[:, 0, 0]
     assert filled.values[0, 0] == pytest.approx(np.median(draws), abs=0.003)
     half = np.diff(np.quantile(draws, [0.1, 0.9]))[0] / 2
@@ -88,14 +88,14 @@ def test_a_fill_is_the_middle_of_the_values_that_may_have_stood_there():
 def test_a_row_that_may_be_clean_is_kept_in_as_many_draws_and_its_mean_and_spread_are_theirs(imputation):
     rng = np.random.default_rng(0)
     far, n_draws, share = np.full(3, 1e9), 40_000, np.array([0.3, 1.0])
-    columns = Columns(np.arange(3)[::-1], *np.ones((4, 3)), -far, far, *np.zeros((3, 3)))
+    columns = Columns(np.arange(3), *np.ones((4, 3)), -far, far, *np.zeros((3, 3)))
     values, replaced = np.array([[4.0, 0.0, 1.0], [4.0, 5.0, 1.0]]), np.array([[True, True, False]] * 2)
     replaced[0, 1] = False
     filled = Filled(
         np.where(replaced, 1.0, np.nan), np.where(replaced, 0.5, np.nan), rng.normal(1.0, 0.5, (n_draws, 2, 3))
     )
     before = filled.draws.copy()
-    allow_for_clean_rows(columns, values, replaced, share, filled, imputation=imputation)
+    allow_for_clean_rows(columns, values, replaced, share, filled, options=FillOptions(imputation=imputation))
     kept = (filled.draws == values) & replaced
     np.testing.assert_allclose(kept[:, :, 0].mean(axis=0), 1 - share, atol=0.01)
     assert np.array_equal(filled.draws[~kept], before[~kept])
@@ -114,12 +114,12 @@ def test_all_cells_of_a_row_are_kept_or_none_and_far_values_count_as_the_nearest
     values, replaced = rng.uniform(0, 2, (50, 4)), rng.random((50, 4)) < 0.7
     values[replaced] = 1e6
     filled = Filled(np.where(replaced, 1.0, np.nan), np.zeros((50, 4)), np.ones((30, 50, 4)))
-    allow_for_clean_rows(columns, values, replaced, np.full(50, 0.5), filled)
+    allow_for_clean_rows(columns, values, replaced, np.full(50, 0.5), filled, FillOptions())
     np.testing.assert_allclose(filled.values[replaced], 1.5)
     kept = (filled.draws == 1e6).sum(axis=2)
     assert set(np.unique(kept / replaced.sum(axis=1).clip(1))) == {0.0, 1.0}
     again = Filled(np.ones((50, 4)), np.zeros((50, 4)), np.ones((5, 50, 4)))
-    allow_for_clean_rows(columns, values, replaced, np.full(50, 0.5), again)
+    allow_for_clean_rows(columns, values, replaced, np.full(50, 0.5), again, FillOptions())
     assert np.array_equal(again.draws, filled.draws[:5])
 
 
@@ -134,7 +134,7 @@ def _fitted(n=400, d=7, seed=0):
 def test_filling_touches_gaps_only_and_is_near(imputation):
     values, columns, density = _fitted()
     gaps = np.random.default_rng(0).random(values.shape) < 0.25
-    filled = fill(density, columns, values, gaps, imputation=imputation)
+    filled = fill(density, columns, values, gaps, options=FillOptions(imputation=imputation))
     assert np.array_equal(filled.values[~gaps], values[~gaps])
     assert (filled.spread[~gaps] == 0).all()
     assert (filled.spread[gaps] > 0).all()
@@ -142,15 +142,17 @@ def test_filling_touches_gaps_only_and_is_near(imputation):
     by_mean = np.abs((values - values.mean(axis=0)) / scale)[gaps].mean()
     assert np.abs((filled.values - values) / scale)[gaps].mean() < (1.0 if imputation == "draw" else 0.8) * by_mean
     missing = np.where(gaps, np.nan, values)
-    assert np.array_equal(fill(density, columns, missing, imputation=imputation).values, filled.values)
+    assert np.array_equal(
+        fill(density, columns, missing, options=FillOptions(imputation=imputation)).values, filled.values
+    )
 
 
 def test_what_stands_in_a_gap_is_not_used():
     values, columns, density = _fitted()
     gaps = np.random.default_rng(0).random(values.shape) < 0.25
     changed = np.where(gaps, 1e9, values)
-    one = fill(density, columns, values, gaps, n_draws=2)
-    two = fill(density, columns, changed, gaps, n_draws=2)
+    one = fill(density, columns, values, gaps, options=FillOptions(n_draws=2))
+    two = fill(density, columns, changed, gaps, options=FillOptions(n_draws=2))
     assert np.array_equal(one.values, two.values)
     assert np.array_equal(one.draws, two.draws)
 
@@ -158,9 +160,9 @@ def test_what_stands_in_a_gap_is_not_used():
 def test_a_row_is_filled_by_itself():
     values, columns, density = _fitted(60)
     gaps = np.random.default_rng(0).random(values.shape) < 0.4
-    together = fill(density, columns, values, gaps, n_draws=2, seed=5)
+    together = fill(density, columns, values, gaps, options=FillOptions(n_draws=2, seed=5))
     for i in range(len(values)):
-        alone = fill(density, columns, values[[i]], gaps[[i]], n_draws=2, seed=5)
+        alone = fill(density, columns, values[[i]], gaps[[i]], options=FillOptions(n_draws=2, seed=5))
         assert np.array_equal(alone.values[0], together.values[i])
         assert np.array_equal(alone.spread[0], together.spread[i])
         assert np.array_equal(alone.draws[:, 0], together.draws[:, i])
@@ -170,14 +172,16 @@ def test_draws_follow_the_seed():
     values, columns, density = _fitted(20)
     gaps = np.zeros(values.shape, bool)
     gaps[:, 2:4] = True
-    one, two = (fill(density, columns, values, gaps, n_draws=3, seed=seed).draws for seed in (0, 1))
+    one, two = (
+        fill(density, columns, values, gaps, options=FillOptions(n_draws=3, seed=seed)).draws for seed in (0, 1)
+    )
     assert not np.array_equal(one, two)
     assert np.array_equal(one[:, :, 4:], np.repeat(values[None, :, 4:], 3, axis=0))
 
 
 def test_complete_rows_come_back_as_they_are():
     values, columns, density = _fitted(20)
-    filled = fill(density, columns, values, n_draws=2)
+    filled = fill(density, columns, values, options=FillOptions(n_draws=2))
     assert np.array_equal(filled.values, values)
     assert np.array_equal(filled.draws[1], values)
     assert not filled.spread.any()
@@ -189,7 +193,10 @@ def test_modes_and_draws_of_whole_numbers_are_whole():
     values = np.column_stack([level + rng.poisson(1, 300), level, rng.normal(level)]).astype(float)
     columns = learn_columns(values, np.arange(3))
     density = learn_density(columns.to_rows(values)[0], Shape(1, 0.01), 0)
-    filled = {how: fill(density, columns, values, values > 3, imputation=how) for how in ("mean", "mode", "draw")}
+    filled = {
+        how: fill(density, columns, values, values > 3, options=FillOptions(imputation=how))
+        for how in ("mean", "mode", "draw")
+    }
     whole = {how: np.array_equal(found.values[:, :2], found.values[:, :2].round()) for how, found in filled.items()}
     assert whole == {"mean": False, "mode": True, "draw": True}
     assert not np.array_equal(filled["mode"].values, filled["mode"].values.round())
@@ -202,7 +209,10 @@ def test_the_mode_lies_in_a_cluster_where_the_mean_does_not():
     columns = learn_columns(values, np.arange(2))
     density = learn_density(columns.to_rows(values)[0], Shape(2, 0.001), 0)
     gaps = np.tile([False, True], (400, 1))
-    mean, mode = (fill(density, columns, values, gaps, imputation=how).values[:, 1] for how in ("mean", "mode"))
+    mean, mode = (
+        fill(density, columns, values, gaps, options=FillOptions(imputation=how)).values[:, 1]
+        for how in ("mean", "mode")
+    )
     assert np.abs(mean).max() < 0.8
     assert np.abs(np.abs(mode) - 1).max() < 0.2
 
@@ -212,8 +222,8 @@ def test_spread_and_draws_are_scaled_as_calibrated():
     gaps = np.zeros(values.shape, bool)
     gaps[:, 1:3] = True
     double = Spread(np.full((2, len(GRID)), 2.0), np.full((2, len(GRID)), 3.0), np.ones(7), np.full(7, 9.0))
-    plain = fill(density, columns, values, gaps, n_draws=200)
-    scaled = fill(density, columns, values, gaps, n_draws=200, spread=double)
+    plain = fill(density, columns, values, gaps, options=FillOptions(n_draws=200))
+    scaled = fill(density, columns, values, gaps, options=FillOptions(n_draws=200), spread=double)
     assert np.array_equal(scaled.spread, 2 * plain.spread)
     assert np.median(scaled.draws.std(axis=0)[gaps] / plain.draws.std(axis=0)[gaps]) > 1.5
     assert (fill(density, columns, values, gaps | True, spread=double).spread == 9.0).all()

@@ -6,7 +6,7 @@ from scipy.stats import multivariate_t
 
 from treemend.mender.columns import column_widths, learn_columns
 from treemend.mender.density import TAIL, make_density
-from treemend.mender.filling import calibrate_spread, conditional, fill
+from treemend.mender.filling import calibrate_spread, conditionals, fill
 from treemend.mender.low_rank import (
     LowRankDensity,
     choose_rank,
@@ -54,7 +54,7 @@ def test_density_and_gaps_are_those_of_the_full_covariance(d, rank, seed, share)
             law = multivariate_t(density.centre[seen], covariance_of(density)[np.ix_(seen, seen)], df=TAIL)
             expected += law.logpdf(row[seen])
     assert log_density(density, rows) == pytest.approx(expected, abs=1e-6)
-    ours, theirs = conditional(density, rows), conditional(as_full(density), rows)
+    ours, theirs = conditionals([(density, rows)])[0], conditionals([(as_full(density), rows)])[0]
     for name in ("mean", "variance", "mode"):
         assert getattr(ours, name) == pytest.approx(getattr(theirs, name), rel=1e-5, abs=1e-6), name
 
@@ -70,10 +70,10 @@ def test_draws_have_the_conditional_moments():
     density = random_low_rank(6, 2, 3)
     row = np.array([[0.5, np.nan, np.nan, -1.0, np.nan, 0.3]])
     gap = np.isnan(row[0])
-    law = conditional(density, row, 30_000, 0)
+    law = conditionals([(density, row)], 30_000, 0)[0]
     assert law.draws[:, 0, gap].mean(axis=0) == pytest.approx(law.mean[0, gap], abs=0.05)
     assert law.draws[:, 0, gap].var(axis=0) == pytest.approx(law.variance[0, gap], rel=0.1)
-    drawn = conditional(as_full(density), row, 30_000, 0).draws[:, 0, gap]
+    drawn = conditionals([(as_full(density), row)], 30_000, 0)[0].draws[:, 0, gap]
     assert np.cov(law.draws[:, 0, gap].T) == pytest.approx(np.cov(drawn.T), abs=0.1 * np.cov(drawn.T).max())
 
 
@@ -115,9 +115,9 @@ def test_a_row_has_the_same_bits_in_any_company():
     density = random_low_rank(40, 5, 1)
     rows = np.random.default_rng(0).normal(size=(20, 40))
     rows[5:, :7] = np.nan
-    together = conditional(density, rows, 2)
+    together = conditionals([(density, rows)], 2)[0]
     for i in range(20):
-        alone = conditional(density, rows[[i]], 2)
+        alone = conditionals([(density, rows[[i]])], 2)[0]
         assert np.array_equal(alone.mean[0], together.mean[i])
         assert np.array_equal(alone.variance[0], together.variance[i])
         assert np.array_equal(alone.draws[:, 0], together.draws[:, i])

@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.mender.densities import best_sets, learn_detector, log_density, weigh_rows
+from tests.mender.densities import best_sets, complete_scan, learn_detector, log_density, weigh_rows
 from tests.mender.naive_sets import density_of, log_odds, random_density
 
 from treemend.mender import moves, swept
 from treemend.mender.density import make_density
-from treemend.mender.evidence import NOISE, SHIFTED, SINGLE, STUCK, prepare_scan
+from treemend.mender.evidence import NOISE, SHIFTED, SINGLE, STUCK
 from treemend.mender.layout import Layout
 from treemend.mender.windows import CALM, CELL_PRICE, LEAVE, START, STAY, lay_cells, run_prior, set_rules
 
@@ -41,9 +41,9 @@ kept_density, new_space, prefix_gains, sweep, sweep_to, toggle_gains = (
 
 def state_of(density, row):
     away = row - density.centre[0]
-    r = density.precision[0] @ away
+    r = density.mix.precision[0] @ away
     return swept.State(
-        density.precision[0].copy(), r, np.array([r @ away, density.log_det[0]]), np.zeros(len(row), bool)
+        density.mix.precision[0].copy(), r, np.array([r @ away, density.mix.log_det[0]]), np.zeros(len(row), bool)
     )
 
 
@@ -119,9 +119,9 @@ def test_the_prior_counts_sets_as_a_markov_chain_does():
 def searched(seed, n, d, n_components):
     rng = np.random.default_rng(seed)
     density = random_density(rng, d, n_components)
-    scan = prepare_scan(density, Layout(np.arange(d)))
+    scan = complete_scan(density, Layout(np.arange(d)))
     rules = set_rules(scan.cells, 3.0, np.zeros(5), 10, 3 * d)
-    rows = density.centre[0] + rng.multivariate_normal(np.zeros(d), density.covariance[0], n)
+    rows = density.centre[0] + rng.multivariate_normal(np.zeros(d), density.mix.covariance[0], n)
     rows[:, 2:4] += 4 * rng.choice([-1, 1], (n, 2))
     u = rng.uniform(-2, -1, (n, d))
     answers = best_sets(scan, rules, rows, u, np.zeros((n, d), bool), (NOISE, SINGLE))
@@ -147,7 +147,7 @@ def test_the_oddest_cells_are_as_many_as_are_best_taken_out(seed, far):
     rng = np.random.default_rng(seed)
     d = 9
     density = random_density(rng, d, 1)
-    scan = prepare_scan(density, Layout(np.arange(d)))
+    scan = complete_scan(density, Layout(np.arange(d)))
     rules, u = set_rules(scan.cells, 3.0, np.zeros(5), 10, 3 * d), rng.uniform(-2, -1, d)
     row = density.centre[0] + far * rng.normal(size=d)
     alone = np.array([density_of(density, row, np.arange(d) == j) for j in range(d)])
@@ -159,7 +159,7 @@ def test_the_oddest_cells_are_as_many_as_are_best_taken_out(seed, far):
         if value > best:
             naive, best = np.where(out, 0, -1), value
     away, labels = (row - density.centre[0])[None], np.zeros(d, np.int8)
-    r = away @ density.precision[0]
+    r = away @ density.mix.precision[0]
     q = np.array([r[0] @ away[0]])
     known = moves.Row(u, away, r, q)
     odds = mark_odd_cells(density.mix, density.law, rules, 0, known, labels, new_space(1, d))
@@ -172,8 +172,8 @@ def test_the_oddest_cells_are_as_many_as_are_best_taken_out(seed, far):
 def test_shifted_cells_are_judged_without_the_cells_of_noise(seed):
     rng = np.random.default_rng(seed)
     density = random_density(rng, 9, 1)
-    scan = prepare_scan(density, Layout(np.arange(9)))
-    rows = density.centre[0] + rng.multivariate_normal(np.zeros(9), density.covariance[0], 3)
+    scan = complete_scan(density, Layout(np.arange(9)))
+    rows = density.centre[0] + rng.multivariate_normal(np.zeros(9), density.mix.covariance[0], 3)
     rows[:, 2:5] += 2.0
     rows[:, 7] -= 9.0
     u = rng.uniform(-2, -1, (3, 9))
@@ -189,9 +189,9 @@ def test_shifted_cells_are_judged_without_the_cells_of_noise(seed):
 def test_a_moved_row_is_one_of_a_law_that_is_wider_in_all_cells_at_once():
     rng = np.random.default_rng(0)
     density, d = random_density(rng, 6, 2), 6
-    wider = make_density(density.centre, density.covariance + 1.0, density.log_weight, density.tail)
+    wider = make_density(density.centre, density.mix.covariance + 1.0, density.log_weight, density.tail)
     rows = density.centre[0] + rng.normal(size=(5, d)) + rng.normal(size=(5, 1)) * 3
-    scan, nothing = prepare_scan(density, Layout(np.arange(d))), np.zeros((5, d), bool)
+    scan, nothing = complete_scan(density, Layout(np.arange(d))), np.zeros((5, d), bool)
     rules = set_rules(scan.cells, 3.0, np.zeros(5), 0, 0)
     answers = best_sets(scan, rules, rows, np.zeros((5, d)), nothing, (SINGLE,))
     odds = log_density(wider, rows) - log_density(density, rows)
@@ -217,14 +217,14 @@ def test_hardly_any_other_set_has_larger_log_odds():
 def test_the_form_of_the_rest_is_that_of_its_likeliest_component():
     rng = np.random.default_rng(0)
     density = random_density(rng, 6, 1)
-    scan = prepare_scan(density, Layout(np.arange(6)))
+    scan = complete_scan(density, Layout(np.arange(6)))
     row = rng.normal(size=(1, 6))
     stuck = np.zeros((1, 6), bool)
     stuck[:, 1:3] = True
     answers = best_sets(scan, set_rules(scan.cells, 0, np.zeros(5), 0, 0), row, np.zeros((1, 6)), stuck, (STUCK,))
     kept = np.array([0, 3, 4, 5])
     away = row[0, kept] - density.centre[0, kept]
-    form = away @ np.linalg.solve(density.covariance[0][np.ix_(kept, kept)], away)
+    form = away @ np.linalg.solve(density.mix.covariance[0][np.ix_(kept, kept)], away)
     assert answers.rest[0] == pytest.approx(form)
 
 

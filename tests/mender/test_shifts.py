@@ -30,7 +30,7 @@ def log_density(density, row, cells):
     """Log density of some cells of a row in coordinates."""
     parts = [
         multivariate_t.logpdf(row[cells], centre[cells], covariance[np.ix_(cells, cells)], df=density.tail)
-        for centre, covariance in zip(density.centre, density.covariance, strict=True)
+        for centre, covariance in zip(density.centre, density.mix.covariance, strict=True)
     ]
     return np.logaddexp.reduce(np.array(parts) + density.log_weight)
 
@@ -47,7 +47,9 @@ def test_odds_of_a_shift_equal_numerical_integration(case):
     total = quad(integrand, -1, 1, limit=500)[0]
     mean = quad(lambda amount: amount * integrand(amount), -1, 1, limit=500)[0] / total
     row, slope = (part[0] for part in columns.to_rows(values[None]))
-    odds, amount, deviation = common_shifts(density, columns, [(values, row, slope, out)], np.array([-np.inf]))[:, 0]
+    odds, amount, deviation = common_shifts(
+        [(columns, np.arange(5), density, values, row, slope, out)], np.array([-np.inf])
+    )[:, 0]
     assert odds == pytest.approx(np.log(total), abs=0.05)
     assert amount == pytest.approx(mean, abs=0.1 * deviation)
 

@@ -7,7 +7,7 @@ from tests.mender.test_density import two_clusters
 
 from treemend.mender.columns import column_widths, learn_columns
 from treemend.mender.density import Shape
-from treemend.mender.filling import calibrate_spread, fill
+from treemend.mender.filling import FillOptions, calibrate_spread, fill
 from treemend.mender.spread import NORMAL_QUANTILE, cut_gaps, describe_gaps, learn_spread
 
 
@@ -71,7 +71,7 @@ def test_intervals_cover_fresh_rows_for_any_amount_of_context():
     rng = np.random.default_rng(1)
     for n_missing in (1, 3, 5, 8, 9):
         gaps = np.argsort(rng.random(fresh.shape), axis=1) < n_missing
-        filled = fill(density, columns, fresh, gaps, spread=spread, n_draws=20)
+        filled = fill(density, columns, fresh, gaps, spread=spread, options=FillOptions(n_draws=20))
         error = np.abs(filled.values - fresh)[gaps]
         assert (error <= NORMAL_QUANTILE * filled.spread[gaps]).mean() == pytest.approx(0.8, abs=0.06)
         drawn = (filled.draws[:, gaps] - filled.values[gaps]).std()
@@ -92,7 +92,7 @@ def test_any_width_is_calibrated_without_a_warning(d):
     columns = learn_columns(values, np.arange(d))
     density = learn_density(columns.to_rows(values)[0], Shape(1, 0.5), 0)
     spread = calibrate_spread(values, np.arange(12) % 2, [(density, columns)] * 2, 0)
-    filled = fill(density, columns, values, spread=spread, n_draws=1)
+    filled = fill(density, columns, values, spread=spread, options=FillOptions(n_draws=1))
     assert np.isfinite(filled.values).all()
     assert np.isfinite(filled.spread).all()
     assert np.isfinite(filled.draws).all()

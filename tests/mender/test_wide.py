@@ -156,7 +156,7 @@ def test_blocks_keep_equal_values_equal_where_ranges_are_alike():
     missing = np.full((1, 1024), np.nan)
     missing[0, 1] = 2.0
     assert np.flatnonzero(~np.isnan(blocks.reduce(missing))).tolist() == [0]
-    assert layout.n_features == 256
+    assert len(layout.order) == 256
     levels = 1e9 + 50.0 * np.arange(1024)
     blocks, _ = lay_blocks(levels + values, Layout(np.arange(1024)))
     row = (levels + values[0])[None]

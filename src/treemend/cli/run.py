@@ -288,7 +288,7 @@ def _layout_words(layout: Any) -> str:
         return f"images of {'x'.join(map(str, layout.grid))}"
     if layout.groups is not None:
         return f"{counted(len(set(layout.groups.tolist())), 'group')} of columns"
-    in_order = layout.order.tolist() == list(range(layout.n_features))
+    in_order = layout.order.tolist() == list(range(len(layout.order)))
     return "the columns in their order" if in_order else "similar columns side by side"
 
 

@@ -88,14 +88,16 @@ class Columns:
         step = np.where(self.step > 0, self.step, 1.0)
         return np.where(self.step > 0, self.origin + step * np.round((values - self.origin) / step), values)
 
-    def part(self, some: Booleans | Integers) -> "Columns":
-        """Return some places of the layout, for values given in layout order."""
-        arrays = [getattr(self, field.name)[some] for field in fields(self)]
-        return Columns(np.arange(len(arrays[0])), *arrays[1:])
-
     def slope(self, rows: Floats) -> Floats:
         """Return d(value) / d(coordinate) at coordinates, in layout order."""
         return np.asarray(self.width * np.cosh(np.clip(rows / self.scale, -20.0, 20.0)))
+
+
+def pick_places(parts: Sequence[tuple[Columns, Integers]]) -> Columns:
+    """Return places of the layouts of several columns side by side, for values given in that order."""
+    names = [field.name for field in fields(Columns)]
+    arrays = [np.concatenate([getattr(columns, name)[some] for columns, some in parts]) for name in names]
+    return Columns(np.arange(len(arrays[0])), *arrays[1:])
 
 
 def learn_columns(values: Floats, order: Integers, widths: Floats | None = None) -> Columns:

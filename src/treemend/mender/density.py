@@ -11,8 +11,8 @@ much, and how many components, `shape` chooses.
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
 
 import numpy as np
 from scipy.linalg import eigh
@@ -67,41 +67,21 @@ class Density:
     tail: float = TAIL
 
     @cached_property
-    def covariance(self) -> Floats:
-        """Covariances (K, d, d)."""
+    def mix(self) -> Mixture:
+        """The density as kernels read it: with covariances, precisions, and halves of these' log determinants."""
         n_components, d = self.centre.shape
         below = np.tril_indices(d)
-        covariance = np.empty((n_components, d, d))
+        covariance, precision, log_det = *np.empty((2, n_components, d, d)), np.empty(n_components)
         covariance[:, below[0], below[1]] = self.lower
         covariance[:, below[1], below[0]] = self.lower
-        return covariance
-
-    @cached_property
-    def _inverted(self) -> tuple[Floats, Floats]:
-        precision, log_det = np.empty_like(self.covariance), np.empty(len(self.centre))
-        for k, block in enumerate(self.covariance):
+        for k, block in enumerate(covariance):
             factor, failed = dpotrf(block, lower=1, clean=1)
             if failed:
                 raise np.linalg.LinAlgError(f"The covariance of component {k} is not positive definite.")
             inverse = dpotri(factor, lower=1)[0]
             precision[k] = np.tril(inverse) + np.tril(inverse, -1).T
             log_det[k] = -np.log(np.diag(factor)).sum()
-        return precision, log_det
-
-    @cached_property
-    def precision(self) -> Floats:
-        """Inverses of the covariances (K, d, d)."""
-        return self._inverted[0]
-
-    @cached_property
-    def log_det(self) -> Floats:
-        """Halves of the log determinants of the precisions (K,)."""
-        return self._inverted[1]
-
-    @cached_property
-    def mix(self) -> Mixture:
-        """The density as kernels read it."""
-        return Mixture(self.centre, self.covariance, self.precision, self.log_weight, self.log_det)
+        return Mixture(self.centre, covariance, precision, self.log_weight, log_det)
 
     @cached_property
     def law(self) -> Law:
@@ -113,17 +93,19 @@ class Density:
         line, column = np.tril_indices(len(observed))
         lower = self.lower[components].compress(observed[line] & observed[column], axis=1)
         found = Density(self.centre[np.ix_(components, observed)], lower, self.log_weight[components], self.tail)
-        vars(found)["covariance"] = self.covariance[np.ix_(components, observed, observed)]
         gaps = ~observed
         if 2 * gaps.sum() < len(observed):
             # A few cells are taken out of the precision: a factorisation of these instead of all others.
-            precision, log_det = self.precision[np.ix_(components, observed, observed)], self.log_det[components]
-            for k, own in enumerate(self.precision[components]):
+            inside = np.ix_(components, observed, observed)
+            precision, log_det = self.mix.precision[inside], self.mix.log_det[components]
+            for k, own in enumerate(self.mix.precision[components]):
                 factor = dpotrf(own[np.ix_(gaps, gaps)], lower=1)[0]
                 log_det[k] -= np.log(factor.diagonal()).sum()
                 half = dtrtrs(factor, own[np.ix_(gaps, observed)], lower=1)[0]
                 precision[k] -= half.T @ half
-            vars(found)["_inverted"] = precision, log_det
+            vars(found)["mix"] = Mixture(
+                found.centre, self.mix.covariance[inside], precision, found.log_weight, log_det
+            )
         return found
 
 
@@ -184,6 +166,32 @@ class LeftOut:
             self._likely[i] = _likely_components(level)
             means.append(float(logsumexp(level, axis=1).mean()))
         return float(np.mean(means))
+
+    def climb(self, shape: Shape, shrinkages: Sequence[float]) -> tuple[Shape, float]:
+        """Climb from a shape to the best shrinkage of some; return it and the mean there."""
+        shapes, at = [replace(shape, shrinkage=share) for share in shrinkages], shrinkages.index(shape.shrinkage)
+        value = cache(self.mean_log_density)
+        for move in (-1, 1):
+            while 0 <= at + move < len(shapes) and value(shapes[at + move]) > value(shapes[at]):
+                at += move
+        return shapes[at], value(shapes[at])
+
+
+class Thirds:
+    """Parts of the rows to learn from, each with rows left out of it."""
+
+    def __init__(self, learning: Sequence[Floats], judging: Sequence[Floats], seed: int) -> None:
+        self.learning, self.judging, self.seed = learning, judging, seed
+        self.filled = [roughly_filled(part) for part in learning]
+        self.labels: dict[int, list[Integers]] = {}
+
+    def learn(self, shape: Shape) -> LeftOut:
+        """Learn moments of a shape."""
+        n = shape.n_components
+        if n not in self.labels:
+            self.labels[n] = [clusters(part, n, self.seed) for part in self.filled]
+        parts = zip(self.learning, self.filled, self.labels[n], strict=True)
+        return LeftOut([learn_moments(*part, shape)[0] for part in parts], self.judging)
 
 
 def density_constants(d: int, tail: float = TAIL) -> Floats:
@@ -271,9 +279,9 @@ def roughly_filled(rows: Floats) -> Floats:
     filled = rows.copy()
     for pattern, places in _gap_patterns(rows):
         dev = np.where(pattern, 0.0, rows[places] - density.centre[0])
-        block = density.precision[0][np.ix_(pattern, pattern)]
+        block = density.mix.precision[0][np.ix_(pattern, pattern)]
         filled[np.ix_(places, pattern)] = (
-            density.centre[0][pattern] - np.linalg.solve(block, (dev @ density.precision[0])[:, pattern].T).T
+            density.centre[0][pattern] - np.linalg.solve(block, (dev @ density.mix.precision[0])[:, pattern].T).T
         )
     return filled
 
@@ -289,9 +297,9 @@ def _expect(density: Density, rows: Floats, likely: Booleans | None = None) -> t
     some = rows if complete.all() else rows[complete]
     for k, centre in enumerate(density.centre):
         away = some - centre
-        q = np.maximum(np.einsum("ij,ij->i", away @ density.precision[k], away), 0.0)
+        q = np.maximum(np.einsum("ij,ij->i", away @ density.mix.precision[k], away), 0.0)
         form[complete, k] = q
-        at = density.log_weight[k] + density.law.constants[d] + density.log_det[k]
+        at = density.log_weight[k] + density.law.constants[d] + density.mix.log_det[k]
         level[complete, k] = at - 0.5 * (density.tail + d) * np.log1p(q / density.tail)
     if not complete.all():
         part = None if likely is None else likely[~complete]
@@ -316,10 +324,10 @@ def expect_alike(density: Density, rows: Floats) -> tuple[Floats, Floats]:
     constants, tail = density.law
     for pattern, places in _gap_patterns(rows):
         away = np.where(pattern, 0.0, rows[places] - density.centre[:, None])
-        force, n = away @ density.precision, int((~pattern).sum())
-        block, lost = density.precision[:, pattern][:, :, pattern], force[:, :, pattern].transpose(0, 2, 1)
+        force, n = away @ density.mix.precision, int((~pattern).sum())
+        block, lost = density.mix.precision[:, pattern][:, :, pattern], force[:, :, pattern].transpose(0, 2, 1)
         q = np.maximum((force * away).sum(axis=2) - (np.linalg.solve(block, lost) * lost).sum(axis=1), 0.0).T
-        at = density.log_weight + constants[n] + density.log_det - 0.5 * np.linalg.slogdet(block)[1]
+        at = density.log_weight + constants[n] + density.mix.log_det - 0.5 * np.linalg.slogdet(block)[1]
         form[places], level[places] = q, at - 0.5 * (tail + n) * np.log1p(q / tail)
     return level, form
 

@@ -8,6 +8,7 @@ Neither threads nor the other rows change what is said of a row by a bit.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -31,7 +32,7 @@ from treemend.mender.model import CleanRows, Detector
 from treemend.mender.sets import Answers, Starts, search_rows
 from treemend.mender.shifts import common_shifts
 from treemend.mender.stuck import name_constant, stuck_evidence
-from treemend.mender.windows import cell_price, priced_prior, set_rules
+from treemend.mender.windows import priced_prior, set_rules
 
 # Greedy cells of a row that is not declared yet; more do not change the verdict, only cost time.
 SINGLE_STEPS = 40
@@ -81,6 +82,10 @@ class Group:
     components: Booleans
 
 
+# What is prepared for complete rows lasts as long as what they are judged by; for rows with gaps, as long as these.
+_SCANS: WeakKeyDictionary[CleanRows | Group, Scan] = WeakKeyDictionary()
+
+
 class Detection:
     """What is known of n rows; a cell is a column, or a block of columns of wide rows, in layout order.
 
@@ -114,13 +119,14 @@ class Detection:
         observed = ~np.isnan(self.rows)
         self.n_cells = observed.sum(axis=1)
         self.judged = self.n_cells > 1
-        n_components = max(len(one.clean.density.centre) for one in detectors)
-        self.windows = no_evidence(n, d, n_components)
         # Log odds against clean: noise, foreign, shifted (less a share of the largest of a cell), stuck, single cells.
         self.evidence = np.full((n, 5), NO_EVIDENCE)
         self.stuck = np.zeros(shape, bool)  # the most surprising run of equal values
-        likely = np.zeros((n, n_components), bool)
-        for one, own in self._folds(self.judged & (self.n_cells < d)):
+        folds = self._folds(self.judged & (self.n_cells < d))
+        n_components = max(len(one.clean.density.centre) for one in detectors)
+        likely = np.repeat(self.n_cells[:, None] == d, n_components, axis=1)
+        self.windows = no_evidence(n, d, n_components)
+        for one, own in folds:
             likely[own, : len(one.clean.density.centre)] = likely_components(one.clean.density, self.rows[own])
         key = np.column_stack([fold, np.packbits(np.hstack([observed, likely]), axis=1)])
         number = np.unique(key, axis=0, return_inverse=True)[1].ravel()
@@ -131,7 +137,6 @@ class Detection:
                 clean = detectors[fold[own[0]]].clean
                 components = likely[own[0], : len(clean.density.centre)]
                 self._groups.append(Group(int(fold[own[0]]), clean, own, observed[own[0]], components))
-        self._scans: dict[Group, Scan] = {}
 
     def _folds(self, wanted: Booleans) -> list[tuple[Detector, Integers]]:
         """Return the detectors and the wanted rows of each, where there are any."""
@@ -143,16 +148,19 @@ class Detection:
         at_once = most_prepared(self.rows.shape[1])
         for begin in range(0, len(self._groups), at_once):
             groups = [one for one in self._groups[begin : begin + at_once] if wanted[one.members].any()]
-            if len(self._groups) > at_once:
-                self._scans.clear()
-            new = [one for one in groups if one not in self._scans and not one.observed.all()]
-            patterns = [(one.clean.density, self.layout, one.observed, one.components) for one in new]
-            self._scans.update(zip(new, prepare_scans(patterns), strict=True))
+            if not groups:
+                continue
+            for one in self._groups if len(self._groups) > at_once else ():
+                _SCANS.pop(one, None)
+            keys = [one.clean if one.observed.all() else one for one in groups]
+            new = {key: one for key, one in zip(keys, groups, strict=True) if key not in _SCANS}
+            if new:
+                patterns = [(one.clean.density, one.observed, one.components) for one in new.values()]
+                _SCANS.update(zip(new, prepare_scans(self.layout, patterns), strict=True))
             parts = []
-            for one in groups:
+            for key, one in zip(keys, groups, strict=True):
                 members, cells = one.members[wanted[one.members]], np.flatnonzero(one.observed)
-                scan = self._scans.get(one) or one.clean.scan
-                parts.append(Part(self.detectors[one.fold], members, cells, np.ix_(members, cells), scan))
+                parts.append(Part(self.detectors[one.fold], members, cells, np.ix_(members, cells), _SCANS[key]))
             yield parts
 
     def weigh_windows(self) -> None:
@@ -167,8 +175,7 @@ class Detection:
                 for whole, own in zip(self.windows[:4], found[:4], strict=True):
                     whole[one.members, : own.shape[1]] = own
             for one in parts:
-                self.slopes[one.block] -= cell_price(one.scan.cells)
-            for one in parts:
+                self.slopes[one.block] -= one.scan.cells.price
                 self.evidence[one.members, STUCK], self.stuck[one.block] = stuck_evidence(
                     one.scan,
                     one.detector.clean.repeated,
@@ -234,9 +241,9 @@ class Detection:
         n, d = self.rows.shape
         answers, final = Answers(np.full((n, d), KEPT, np.int8), *np.zeros((4, n))), tried != (SINGLE,)
         kinds = np.isin(np.arange(5), tried)
-        typical = self.detectors[0].rarity.typical_forms(d, self.detectors[0].clean.density.tail) if final else None
+        rarity, tail = self.detectors[0].rarity, self.detectors[0].clean.density.tail
         for parts in self._parts(wanted):
-            rules = []
+            rules, typical = [], rarity.typical_forms(d, tail) if final else None
             for one in parts:
                 prices = one.detector.prices
                 # Runs are moved along a sequence; a grid's squares are only improved cell by cell.
@@ -257,8 +264,8 @@ class Detection:
     def _is_unusual(self, answers: Answers, some: Booleans) -> Booleans:
         """Tell which of some rows no set of their cells explains."""
         unusual, one = np.zeros(len(some), bool), self.detectors[0]
-        given = answers.part(some), one.clean.density.tail, self.lattice[some], self.n_cells[some]
-        unusual[some] = is_unusual(one.rarity, *given)
+        own = Answers(answers.labels[some], *(array[some] for array in answers[1:]))
+        unusual[some] = is_unusual(one.rarity, own, one.clean.density.tail, self.lattice[some], self.n_cells[some])
         return unusual
 
     def _name_shifted(self, answers: Answers, some: Booleans) -> None:
@@ -278,10 +285,13 @@ class Detection:
         """Return log odds, amount and deviation (3, n) of a common shift of cells (n, d), NaN where there are none."""
         found = np.full((3, len(out)), np.nan)
         for parts in self._parts(np.asarray(out.any(axis=1))):
+            given: list[tuple[Any, ...]] = []
             for one in parts:
-                columns, block = one.detector.clean.columns.part(one.cells), one.block
-                given = list(zip(self.values[block], self.rows[block], self.noise[block], out[block], strict=True))
-                found[:, one.members] = common_shifts(one.scan.density, columns, given, least[one.members])
+                known = one.detector.clean.columns, one.cells, one.scan.density
+                cells = (array[one.block] for array in (self.values, self.rows, self.noise, out))
+                given += [(*known, *own) for own in zip(*cells, strict=True)]
+            members = np.concatenate([one.members for one in parts])
+            found[:, members] = common_shifts(given, least[members])
         return found
 
     def shift_amounts(self, shifted: Booleans) -> Floats:

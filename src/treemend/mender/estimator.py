@@ -14,7 +14,7 @@ from treemend.base import BaseMender
 from treemend.exceptions import InputError, ParameterError
 from treemend.mender.calibration import share_corrupted
 from treemend.mender.contaminated import fit_contaminated
-from treemend.mender.filling import Imputation
+from treemend.mender.filling import FillOptions, Imputation
 from treemend.mender.layout import resolve_layout
 from treemend.mender.learning import CrossFit
 from treemend.mender.model import MenderModel
@@ -262,11 +262,9 @@ class Mender(BaseMender):
                 np.where(declared[:, None], judged.kinds, np.int8(-1)),
                 share_corrupted(judged.p_values, rate) if fdr is None else np.ones(len(declared)),
                 unusual,
-                imputation=self.imputation,
+                options=FillOptions(self.imputation, n_draws, self._seed()),
                 leave_if_drifted=on_drift == "leave",
                 names=table.names,
-                n_draws=n_draws,
-                seed=self._seed(),
             )
         if own is not None and fdr is not None and not declared.any():
             notes = (*notes, _NONE_AT_FDR)

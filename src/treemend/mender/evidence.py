@@ -21,7 +21,7 @@ from treemend.mender.compiled import kernel
 from treemend.mender.density import Density
 from treemend.mender.layout import Layout
 from treemend.mender.swept import Law, Mixture, eliminate, substitute
-from treemend.mender.windows import NARROW, Cells, Windows, lay_cells, lay_windows
+from treemend.mender.windows import NARROW, Cells, Windows, lay_patterns
 from treemend.threads import for_parts
 
 # Integers of NumPy: kernels are compiled for each literal of Python that others pass.
@@ -37,14 +37,27 @@ MOST_LIKELY, MOST_AGAINST = 4, 4.0
 
 
 @dataclass(frozen=True)
-class Scan:
-    """All that does not depend on the row: the density of some observed cells, their windows, and factors.
+class Factors:
+    """What is factorised beforehand for complete rows.
 
-    ``components`` tells which ones of all the density has. ``given_rest`` and ``alone`` hold, for each chain, the
-    inverse Cholesky factors (K, L, L) of its block of the precision and of the covariance; ``levels`` (3, K, V) what a
-    window adds to the log density: without it, alone, and with a common shift; ``growth`` (K, V) how much a shift
-    widens the quadratic form; ``members`` (V, d) is 1 where a cell is in a window, 0 elsewhere; ``lanes`` rows are
-    weighed at once.
+    ``given_rest`` and ``alone`` hold, for each chain, the inverse Cholesky factors (K, L, L) of its block of the
+    precision and of the covariance; ``levels`` (3, K, V) what a window adds to the log density: without it, alone, and
+    with a common shift; ``growth`` (K, V) how much a shift widens the quadratic form.
+    """
+
+    chains: list[Integers | slice]
+    given_rest: list[Floats]
+    alone: list[Floats]
+    levels: Floats
+    growth: Floats
+
+
+@dataclass(frozen=True)
+class Scan:
+    """All that does not depend on the row: the density of some observed cells, and their windows.
+
+    ``components`` tells which ones of all the density has; ``members`` (V, d) is 1 where a cell is in a window, 0
+    elsewhere; ``lanes`` rows are weighed at once. Each pattern of gaps has few rows, and no factors.
     """
 
     density: Density
@@ -52,11 +65,7 @@ class Scan:
     cells: Cells
     windows: Windows
     members: Floats
-    chains: list[Integers | slice]
-    given_rest: list[Floats]
-    alone: list[Floats]
-    levels: Floats
-    growth: Floats
+    factors: Factors | None
     lanes: int
 
 
@@ -82,52 +91,46 @@ def no_evidence(n: int, d: int, n_components: int) -> WindowEvidence:
     return WindowEvidence(odds, np.full(kinds, -1), noise_odds, noise, np.zeros((n, d)), np.zeros(n))
 
 
-def prepare_scans(patterns: Sequence[tuple[Density, Layout, Booleans, Booleans]]) -> list[Scan]:
-    """Work out what does not depend on the row where some cells are observed and some components count.
-
-    There are no factors: each pattern of gaps has few rows.
-    """
-    cells = [lay_cells(layout, observed) for _, layout, observed, _ in patterns]
-    windows = [lay_windows(own) for own in cells]
-    members = [own.members(int(observed.sum())) for own, (_, _, observed, _) in zip(windows, patterns, strict=True)]
-    densities = [density.restrict(observed, components) for density, _, observed, components in patterns]
-    nothing, scans = np.empty((0, 0, 0)), []
-    for i, (*_, components) in enumerate(patterns):
-        lying = densities[i], components, cells[i], windows[i], members[i]
-        scans.append(Scan(*lying, [], [], [], nothing, nothing, LANES_OF_INCOMPLETE))
+def prepare_scans(layout: Layout, patterns: Sequence[tuple[Density, Booleans, Booleans]]) -> list[Scan]:
+    """Work out what does not depend on the row where some cells (d,) are observed and some components (K,) count."""
+    laid = lay_patterns(layout, [observed for _, observed, _ in patterns])
+    known, scans = [], []
+    for density, observed, components in patterns:
+        part = density if observed.all() else density.restrict(observed, components)
+        known.append((part, part.mix, part.law))
+    for (part, mix, law), (_, observed, components), lying in zip(known, patterns, laid, strict=True):
+        factorised = observed.all() and len(lying[1].size)
+        factors, lanes = (_factorise(mix, law, *lying[1:]), LANES) if factorised else (None, LANES_OF_INCOMPLETE)
+        scans.append(Scan(part, components, *lying, factors, lanes))
     return scans
 
 
-def prepare_scan(density: Density, layout: Layout) -> Scan:
-    """Work out what does not depend on the row, for complete rows."""
-    cells, components = lay_cells(layout), np.ones(len(density.centre), bool)
-    windows = lay_windows(cells)
-    members = windows.members(len(cells.joined))
-    n_components, d = density.centre.shape
-    constants = density.law.constants
+def _factorise(mix: Mixture, law: Law, windows: Windows, members: Floats) -> Factors:
+    n_components, d = mix.centre.shape
+    constants = law.constants
     chains = [_as_slice(windows.order[start:stop]) for start, stop in pairwise(windows.chain_start)]
     lengths = np.diff(windows.chain_start)
     given_rest, alone = ([np.zeros((n_components, length, length)) for length in lengths] for _ in range(2))
     halves = np.empty((2, n_components, len(windows.size)))
     for c, chain in enumerate(chains):
         here = slice(windows.window_start[c], windows.window_start[c + 1])
-        for i, (matrices, factors) in enumerate(((density.precision, given_rest), (density.covariance, alone))):
+        for i, (matrices, factors) in enumerate(((mix.precision, given_rest), (mix.covariance, alone))):
             pivots = np.empty((n_components, lengths[c]))
             for k, matrix in enumerate(matrices):
                 factor = dpotrf(matrix[chain][:, chain], lower=1, clean=1)[0]
                 pivots[k] = factor.diagonal()
                 factors[c][k] = dtrtri(factor, lower=1)[0]
             halves[i, :, here] = np.log(pivots).cumsum(axis=1)[:, windows.size[here] - 1]
-    information = (members @ density.precision * members).sum(axis=2)
-    level, growth = (density.log_weight + density.log_det)[:, None], 1.0 + SHIFT * SHIFT * information
+    information = (members @ mix.precision * members).sum(axis=2)
+    level, growth = (mix.log_weight + mix.log_det)[:, None], 1.0 + SHIFT * SHIFT * information
     levels = np.array(
         [
             level - halves[0] + constants[d - windows.size],
-            density.log_weight[:, None] - halves[1] + constants[windows.size],
+            mix.log_weight[:, None] - halves[1] + constants[windows.size],
             level - 0.5 * np.log(growth) + constants[d],
         ]
     )
-    return Scan(density, components, cells, windows, members, chains, given_rest, alone, levels, growth, LANES)
+    return Factors(chains, given_rest, alone, levels, growth)
 
 
 def _as_slice(cells: Integers) -> Integers | slice:
@@ -141,7 +144,7 @@ def likely_components(density: Density, rows: Floats) -> Booleans:
 
     A cell counts against a component by `MOST_AGAINST` nats at most, so that corrupted cells do not decide.
     """
-    variance = np.diagonal(density.covariance, axis1=1, axis2=2)
+    variance = np.diagonal(density.mix.covariance, axis1=1, axis2=2)
     score = np.empty((len(rows), len(density.centre)))
     for k, centre in enumerate(density.centre):
         cells = -0.5 * (rows - centre) ** 2 / variance[k] - 0.5 * np.log(variance[k])
@@ -162,7 +165,7 @@ def window_evidence(parts: Sequence[tuple[Scan, Floats, Floats]], n_jobs: int | 
             own = slice(begin, min(begin + scan.lanes, len(rows)))
             block = np.zeros((2, rows.shape[1], scan.lanes))
             block[:, :, : own.stop - begin] = rows[own].T, log_slope[own].T
-            forms = _quadratic_forms(scan, block[0]) if scan.chains else _row_forms(scan, rows[own])
+            forms = _quadratic_forms(scan, scan.factors, block[0]) if scan.factors else _row_forms(scan, rows[own])
             _best_windows(scan, block[1], *forms, every[number].part(own))
 
     for_parts(task, n_blocks, 3 * max(sizes, default=1), n_jobs)
@@ -232,28 +235,30 @@ def _fill_row_forms(
                     forms[2, k, v, i] = SHIFT * SHIFT * total * total / growth
 
 
-def _quadratic_forms(scan: Scan, block: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+def _quadratic_forms(scan: Scan, factors: Factors, block: Floats) -> tuple[Floats, Floats, Floats, Floats]:
     """Return of a block of rows (d, LANES), for each component: form (K, LANES), force (K, d, LANES), window forms.
 
     The latter (3, K, V, LANES) are what the form loses without a window, the window's own form, and what it loses with
-    a common shift. Last, the levels of the scan.
+    a common shift. Last, the levels.
     """
     density, windows = scan.density, scan.windows
     away = block - density.centre[:, :, None]
-    force = density.precision @ away
-    forms = np.empty((3, *scan.growth.shape, LANES))
-    for c, chain in enumerate(scan.chains):
+    force = density.mix.precision @ away
+    forms = np.empty((3, *factors.growth.shape, LANES))
+    for c, chain in enumerate(factors.chains):
         here = slice(windows.window_start[c], windows.window_start[c + 1])
         inside = scan.members[here][:, chain]
-        for i, (factor, part) in enumerate(((scan.given_rest[c], force[:, chain]), (scan.alone[c], away[:, chain]))):
+        for i, (factor, part) in enumerate(
+            ((factors.given_rest[c], force[:, chain]), (factors.alone[c], away[:, chain]))
+        ):
             product, half = np.empty(part.shape), part.shape[1] // 2
             # The factor is a lower triangle: its upper half has nothing to say of the second half of the chain.
             np.matmul(factor[:, :half, :half], part[:, :half], out=product[:, :half])
             np.matmul(factor[:, half:], part, out=product[:, half:])
             product *= product
             forms[i, :, here] = inside @ product
-    forms[2] = np.square(scan.members @ force) * (SHIFT * SHIFT / scan.growth)[:, :, None]
-    return (force * away).sum(axis=1), force, forms, scan.levels
+    forms[2] = np.square(scan.members @ force) * (SHIFT * SHIFT / factors.growth)[:, :, None]
+    return (force * away).sum(axis=1), force, forms, factors.levels
 
 
 def _best_windows(
@@ -261,9 +266,13 @@ def _best_windows(
 ) -> None:
     """Fill the evidence of a block of rows, of which log slopes (d, LANES), forms and levels are given."""
     density, (d, _), (n, _) = scan.density, log_slope.shape, found.values.shape
-    level, constants, size = (density.log_weight + density.log_det)[:, None], density.law.constants, scan.windows.size
+    level, constants, size = (
+        (density.log_weight + density.mix.log_det)[:, None],
+        density.law.constants,
+        scan.windows.size,
+    )
     log_density = log_sum(_student(level + constants[d], d, whole, density.tail))
-    pivot = np.diagonal(density.precision, axis1=1, axis2=2)[:, :, None]
+    pivot = np.diagonal(density.mix.precision, axis1=1, axis2=2)[:, :, None]
     at = level[:, None] - 0.5 * np.log(pivot) + constants[d - 1]
     cells = log_sum(_student(at, d - 1, whole[:, None] - force * force / pivot, density.tail))
     found.log_density[:] = log_density[:n]

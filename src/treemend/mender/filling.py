@@ -40,6 +40,17 @@ class Filled:
     draws: Floats  # (n_draws, n, d), rows with their gaps drawn from the conditional density
 
 
+class FillOptions(NamedTuple):
+    """What stands for a filled value, how many random completions there are beside it, and their seed."""
+
+    imputation: Imputation = "mean"
+    n_draws: int = 0
+    seed: int = 0
+
+
+USUAL = FillOptions()
+
+
 class Conditional(NamedTuple):
     """Law of the gaps (n, d) given the rest, in coordinates and layout order; 0 outside of gaps."""
 
@@ -56,9 +67,7 @@ def fill(
     gaps: Booleans | None = None,
     *,
     spread: Spread | None = None,
-    imputation: Imputation = "mean",
-    n_draws: int = 0,
-    seed: int = 0,
+    options: FillOptions = USUAL,
 ) -> Filled:
     """Fill what is missing or to be replaced in values (n, d), given the other cells of each row.
 
@@ -70,20 +79,18 @@ def fill(
     missing: Booleans = np.isnan(values)
     gaps = missing if gaps is None else np.asarray(gaps | missing)
     rows, in_layout = columns.to_rows(np.where(gaps, np.nan, values))[0], gaps[:, columns.order]
-    law = conditional(density, rows, max(n_draws, int(imputation == "draw")), seed)
+    imputation, n_draws, seed = options
+    (law,) = conditionals([(density, rows)], max(n_draws, int(imputation == "draw")), seed)
     one, many = (1.0, 1.0) if spread is None else spread.factors(in_layout)
     drawn = law.mean + many * (law.draws - law.mean)
-
-    def put_back(found: Floats, *, feasible: bool) -> Floats:
-        return np.where(gaps, columns.to_values(found, feasible=feasible), values)
-
     chosen = {"mean": law.mean, "mode": law.mode, "draw": drawn[0] if len(drawn) else law.mean}[imputation]
-    deviation = np.zeros(values.shape)
+    found = columns.to_values(chosen, feasible=imputation != "mean")
+    draws = columns.to_values(drawn[:n_draws], feasible=True)
+    deviation = np.empty(values.shape)
     deviation[:, columns.order] = one * columns.slope(law.mean) * np.sqrt(law.variance)
     if spread is not None:
         deviation = np.where(np.all(gaps, axis=1, keepdims=True), spread.empty, deviation)
-    draws = put_back(drawn[:n_draws], feasible=True)
-    return Filled(put_back(chosen, feasible=imputation != "mean"), deviation, draws)
+    return Filled(np.where(gaps, found, values), deviation, np.where(gaps, draws, values))
 
 
 def take_back(
@@ -91,27 +98,26 @@ def take_back(
     values: Floats,
     shifted: Booleans,
     rows: Integers,
-    amount: Floats,
-    deviation: Floats,
+    amounts: Floats,
     filled: Filled,
-    *,
-    imputation: Imputation = "mean",
-    seed: int = 0,
+    options: FillOptions,
 ) -> None:
     """Write to ``filled`` the shifted cells (n, d) of some rows less the amount by which they were moved, in ranges.
 
-    ``amount`` and ``deviation`` have one entry for each of these rows.
+    Columns are in their own order. ``amounts`` (2, rows) are these, and their deviations; NaN where nothing is known.
     """
-    given, n_draws = columns.part(np.argsort(columns.order)), len(filled.draws)
-    known = np.isfinite(amount)
-    for i, mean, spread in zip(rows[known], amount[known], deviation[known], strict=True):
-        own = shifted[i]
-        amounts = np.append(mean, mean + spread * _generator(values[i], seed).standard_normal(n_draws + 1))
-        found = np.clip(values[i] - amounts[:, None] * given.width, given.low, given.high)
-        feasible = given.nearest_on_lattice(found)
-        chosen = {"mean": found[0], "mode": feasible[0], "draw": feasible[-1]}[imputation]
-        filled.values[i, own], filled.spread[i, own] = chosen[own], (spread * given.width)[own]
-        filled.draws[:, i, own] = feasible[1 : n_draws + 1, own]
+    known, n_draws = np.isfinite(amounts[0]), len(filled.draws)
+    (means, deviations), rows, drawn = amounts[:, known], rows[known], np.zeros((known.sum(), n_draws + 2))
+    for i, row in enumerate(rows):
+        drawn[i, 1:] = deviations[i] * _generator(values[row], options.seed).standard_normal(n_draws + 1)
+    moved = (means[:, None] + drawn)[:, :, None] * columns.width
+    found = np.clip(values[rows, None] - moved, columns.low, columns.high)
+    feasible = columns.nearest_on_lattice(found)
+    chosen = {"mean": found[:, 0], "mode": feasible[:, 0], "draw": feasible[:, -1]}[options.imputation]
+    for i, row in enumerate(rows):
+        own = shifted[row]
+        filled.values[row, own], filled.spread[row, own] = chosen[i, own], (deviations[i] * columns.width)[own]
+        filled.draws[:, row, own] = feasible[i, 1 : n_draws + 1, own].T
 
 
 def calibrate_spread(
@@ -126,64 +132,64 @@ def calibrate_spread(
     gaps = np.empty((n_cut, d), bool)
     gaps[:, order] = cut_gaps(rng, n_cut, d)
     true, fold = values[chosen], fold[chosen]
-    filled, deviation = np.empty_like(true), np.empty_like(true)
-    for number, filler in enumerate(fillers):
-        own = fold == number
-        found = fill(*filler, true[own], gaps[own])
-        filled[own], deviation[own] = found.values, found.spread
+    parts = [(np.flatnonzero(fold == number), *one) for number, one in enumerate(fillers)]
+    holed, filled, deviation = np.where(gaps, np.nan, true), np.empty_like(true), np.empty_like(true)
+    rows = [columns.to_rows(holed[own])[0] for own, _, columns in parts]
+    laws = conditionals([(density, part) for part, (_, density, _) in zip(rows, parts, strict=True)])
+    for (own, _, columns), law in zip(parts, laws, strict=True):
+        filled[own] = columns.to_values(law.mean)
+        deviation[np.ix_(own, order)] = columns.slope(law.mean) * np.sqrt(law.variance)
     return learn_spread(values, true, filled, deviation, gaps, order)
 
 
 def allow_for_clean_rows(
-    columns: Columns,
-    values: Floats,
-    replaced: Booleans,
-    corrupted: Floats,
-    filled: Filled,
-    *,
-    imputation: Imputation = "mean",
-    seed: int = 0,
+    columns: Columns, values: Floats, replaced: Booleans, corrupted: Floats, filled: Filled, options: FillOptions
 ) -> None:
     """Let what was written to replaced cells (n, d) allow for their row being clean: with a probability it is kept.
 
-    ``corrupted`` (n,) are the probabilities that it is not. A mean and a spread are those of the two together, a value
-    that no clean row has counting as the nearest that one may have; a draw leaves a row as it is, or not; a mode is
-    what fills.
+    Columns are in their own order, ``corrupted`` (n,) are the probabilities that it is not. A mean and a spread are
+    those of the two together, a value that no clean row has counting as the nearest that one may have; a draw leaves a
+    row as it is, or not; a mode is what fills.
     """
-    given, n_draws = columns.part(np.argsort(columns.order)), len(filled.draws)
+    n_draws = len(filled.draws)
     for i in np.flatnonzero(replaced.any(axis=1)):
         own, share = replaced[i], corrupted[i]
-        fill, away = filled.values[i, own], np.clip(values[i], given.low, given.high)[own] - filled.values[i, own]
+        fill, away = filled.values[i, own], np.clip(values[i], columns.low, columns.high)[own] - filled.values[i, own]
         spread = np.sqrt(share * (filled.spread[i, own] ** 2 + (1 - share) * away**2))
-        left = _generator(values[i], seed + 1).random(max(n_draws, 1)) >= share
+        left = _generator(values[i], options.seed + 1).random(max(n_draws, 1)) >= share
         chosen = {"mean": fill + (1 - share) * away, "mode": fill, "draw": values[i, own] if left[0] else fill}
-        filled.values[i, own], filled.spread[i, own] = chosen[imputation], spread
+        filled.values[i, own], filled.spread[i, own] = chosen[options.imputation], spread
         filled.draws[:, i, own] = np.where(left[:n_draws, None], values[i, own], filled.draws[:, i, own])
 
 
-def conditional(density: AnyDensity, rows: Floats, n_draws: int = 0, seed: int = 0) -> Conditional:
-    """Return the law of the missing cells of each row; draws depend on the seed and the row alone."""
-    n, d = rows.shape
-    mean, variance, mode, draws = np.zeros((n, d)), np.zeros((n, d)), np.zeros((n, d)), np.zeros((n_draws, n, d))
-    if isinstance(density, LowRankDensity):
+def conditionals(parts: Sequence[tuple[AnyDensity, Floats]], n_draws: int = 0, seed: int = 0) -> list[Conditional]:
+    """Return the law of the missing cells of rows, each part by its density; draws depend on the seed and the row."""
+    given = []
+    for density, rows in parts:
+        mean, variance, mode = np.zeros((3, *rows.shape))
+        given.append((Conditional(mean, variance, mode, np.zeros((n_draws, *rows.shape))), density, rows))
+    full = [(law, density, rows) for law, density, rows in given if isinstance(density, Density)]
+    expected = [(density.mix, *expect_rows(density, rows)) for _, density, rows in full]
+    for (law, density, rows), (mix, level, form) in zip(full, expected, strict=True):
+        n, d = rows.shape
+        share = np.exp(level - level.max(axis=1, keepdims=True))
+        share[share < math.exp(-FAR_BEHIND)] = 0.0
+        total = share.cumsum(axis=1)
+        component, chi_square = np.empty((n, n_draws), np.int64), np.empty((n, n_draws))
+        normal = np.empty((n, n_draws, d))
+        for i in range(n if n_draws else 0):
+            rng = _generator(rows[i], seed)
+            component[i] = (rng.random((n_draws, 1)) * total[i, -1] >= total[i]).sum(axis=1)
+            chi_square[i] = rng.chisquare(density.tail + d - np.isnan(rows[i]).sum(), n_draws)
+            normal[i] = rng.standard_normal((n_draws, d))
+        share /= total[:, -1:]
+        _fill(rows, mix, density.tail, share, form, component, chi_square, normal, law)
+    for law, low_rank, rows in [(law, one, rows) for law, one, rows in given if isinstance(one, LowRankDensity)]:
         for i in np.flatnonzero(np.isnan(rows).any(axis=1)).tolist():
-            rng = _generator(rows[i], seed) if n_draws else None
-            mean[i], variance[i], draws[:, i] = fill_row(density, rows[i], n_draws, rng)
-        return Conditional(mean, variance, mean, draws)
-    level, form = expect_rows(density, rows)
-    share = np.exp(level - level.max(axis=1, keepdims=True))
-    share[share < math.exp(-FAR_BEHIND)] = 0.0
-    total = share.cumsum(axis=1)
-    component, chi_square, normal = np.empty((n, n_draws), np.int64), np.empty((n, n_draws)), np.empty((n, n_draws, d))
-    for i in range(n if n_draws else 0):
-        rng = _generator(rows[i], seed)
-        component[i] = (rng.random((n_draws, 1)) * total[i, -1] >= total[i]).sum(axis=1)
-        chi_square[i] = rng.chisquare(density.tail + d - np.isnan(rows[i]).sum(), n_draws)
-        normal[i] = rng.standard_normal((n_draws, d))
-    share /= total[:, -1:]
-    law = Conditional(mean, variance, mode, draws)
-    _fill(rows, density.mix, density.tail, share, form, component, chi_square, normal, law)
-    return law
+            own = _generator(rows[i], seed) if n_draws else None
+            law.mean[i], law.variance[i], law.draws[:, i] = fill_row(low_rank, rows[i], n_draws, own)
+            law.mode[i] = law.mean[i]
+    return [law for law, _, _ in given]
 
 
 def _generator(row: Floats, seed: int) -> np.random.Generator:

@@ -37,11 +37,6 @@ class Layout:
     grid: tuple[int, int, int] | None = None  # height, width, channels; positions go row by row, channels last
     groups: Integers | None = None  # number of the group at each position; a run ends where it changes
 
-    @property
-    def n_features(self) -> int:
-        """Number of columns."""
-        return len(self.order)
-
     def to_columns(self, rows: NDArray[Any]) -> NDArray[Any]:
         """Put arrays of shape (n, n_features) from layout order back into the order of the columns."""
         columns = np.empty_like(rows)
@@ -50,7 +45,7 @@ class Layout:
 
     def validate(self) -> None:
         """Check what was read from a file."""
-        d = self.n_features
+        d = len(self.order)
         if self.order.ndim != 1 or not np.array_equal(np.sort(self.order), np.arange(d)):
             raise ModelFileError("The order of the columns is not a permutation of them.")
         if self.grid is not None and (min(self.grid) < 1 or prod(self.grid) != d):

@@ -10,23 +10,13 @@ density has, and how much its covariances are shrunk, is what makes rows likelie
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 
 import numpy as np
 
 from treemend.arrays import Booleans, Floats, Integers
-from treemend.mender.calibration import MISSING_SHARES, Calibration, Rarity, learn_tails, rest_scores
+from treemend.mender.calibration import MISSING_SHARES, Calibration, Rarity, Tails, learn_tails, rest_scores
 from treemend.mender.columns import column_widths, learn_columns
-from treemend.mender.density import (
-    Density,
-    LeftOut,
-    Shape,
-    clusters,
-    expect_alike,
-    learn_densities,
-    learn_moments,
-    roughly_filled,
-)
+from treemend.mender.density import Density, Shape, Thirds, expect_alike, learn_densities
 from treemend.mender.detection import Detection
 from treemend.mender.evidence import FOREIGN, NOISE, SHIFTED, SINGLE
 from treemend.mender.layout import Layout
@@ -73,6 +63,13 @@ MOST_COMPARED = 600
 # With fewer rows than this, each third is left out in turn.
 FEW_ROWS = 500
 MOST_INCOMPLETE_TO_CHOOSE = 1_000
+# Prices, tails, rests and thresholds of folds whose rows have not been weighed.
+_NOT_LEARNT = (
+    Prices(0.0, 0.0, np.zeros(5)),
+    Tails(np.zeros(5), np.ones(5)),
+    Rarity(np.empty(0)),
+    Calibration(np.empty(0), np.empty(0), np.empty(0), np.empty((2, 0))),
+)
 
 
 @dataclass(frozen=True)
@@ -99,7 +96,7 @@ def cross_fit_rows(
     thresholds; all by default.
     """
     (all_rows, *folds), fold = _learn_clean_rows(learnable, layout, seed)
-    detection = Detection([Detector(clean) for clean in folds], values, fold, n_jobs)
+    detection = Detection([Detector(clean, *_NOT_LEARNT) for clean in folds], values, fold, n_jobs)
     detection.weigh_windows()
     trusted, judged = np.ones(len(values), bool), fold >= 0
     if trust is not None:
@@ -111,10 +108,10 @@ def cross_fit_rows(
     detection.detectors = [replace(one, prices=own) for one, own in zip(detectors, prices, strict=True)]
     detection.weigh_singles()
     tails = [learn_tails(detection.evidence[own]) for own in others]
-    rng, rests = np.random.default_rng(seed), []
+    rng, d, rests = np.random.default_rng(seed), detection.rows.shape[1], []
     for number, clean in enumerate(folds):
         own = np.flatnonzero(trusted & (fold == number))[:MOST_RESTS]
-        stretches = _random_stretches(len(own), clean.layout.n_features, rng)
+        stretches = _random_stretches(len(own), d, rng)
         rests.append((clean.density, np.where(stretches, np.nan, detection.rows[own])))
     rarity, priced = Rarity(np.sort(clean_rests(rests))), zip(detection.detectors, tails, strict=True)
     detection.detectors = [replace(one, tails=own, rarity=rarity) for one, own in priced]
@@ -167,14 +164,18 @@ def choose_shape(rows: Floats, seed: int) -> Shape:
     best, best_value = Shape(1, SHRINKAGES[-1]), -math.inf
     if n < FEWEST_TO_CHOOSE:
         return best
-    most_products = MOST_PRODUCTS_INCOMPLETE if np.isnan(rows).any() else MOST_PRODUCTS
-    left_out = _split(rows, seed)
-    one_component = judged = left_out(Shape(1, 0.2))
+    limits = (MOST_PRODUCTS_INCOMPLETE, MOST_INCOMPLETE_TO_CHOOSE), (MOST_PRODUCTS, MOST_TO_CHOOSE)
+    most_products, most_rows = limits[int(not np.isnan(rows).any())]
+    places = np.random.default_rng(seed).permutation(n)[:most_rows]
+    left_out = [places[i::3] for i in range(3 if n <= FEW_ROWS else 1)]
+    learning = [rows[np.setdiff1d(places, some)] for some in left_out]
+    thirds = Thirds(learning, [rows[some[:MOST_COMPARED]] for some in left_out], seed)
+    one_component = judged = thirds.learn(Shape(1, 0.2))
     most_components = min(n / ROWS_PER_COMPONENT, most_products / d**2)
     for n_components in (k for k in COMPONENTS if k <= max(1, most_components)):
         if n_components > 1:
-            judged = left_out(Shape(n_components, min(best.shrinkage, 0.2)))
-        chosen, value = _choose_shrinkage(judged, n_components, best.shrinkage)
+            judged = thirds.learn(Shape(n_components, min(best.shrinkage, 0.2)))
+        chosen, value = judged.climb(Shape(n_components, best.shrinkage), SHRINKAGES)
         if value > best_value + LEAST_GAIN:
             best, best_value = chosen, value
         elif n_components > COMPONENTS[1]:
@@ -186,42 +187,11 @@ def choose_shape(rows: Floats, seed: int) -> Shape:
             best, best_value = shape, value
     for tail in LIGHTER_TAILS:
         shape = replace(best, tail=tail)
-        value = left_out(shape).mean_log_density(shape)
+        value = thirds.learn(shape).mean_log_density(shape)
         if value <= best_value:
             break
         best, best_value = shape, value
     return best
-
-
-def _split(rows: Floats, seed: int) -> Callable[[Shape], LeftOut]:
-    """Return what learns moments of a shape, and leaves out a third of the rows; each third in turn with few rows."""
-    most_rows = MOST_INCOMPLETE_TO_CHOOSE if np.isnan(rows).any() else MOST_TO_CHOOSE
-    places = np.random.default_rng(seed).permutation(len(rows))[:most_rows]
-    thirds = [places[i::3] for i in range(3 if len(rows) <= FEW_ROWS else 1)]
-    learning = [rows[np.setdiff1d(places, third)] for third in thirds]
-    judging = [rows[third[:MOST_COMPARED]] for third in thirds]
-    filled = [roughly_filled(part) for part in learning]
-    labels = cache(lambda n_components: [clusters(part, n_components, seed) for part in filled])
-
-    def left_out(shape: Shape) -> LeftOut:
-        parts = zip(learning, filled, labels(shape.n_components), strict=True)
-        return LeftOut([learn_moments(*part, shape)[0] for part in parts], judging)
-
-    return left_out
-
-
-def _choose_shrinkage(judged: LeftOut, n_components: int, guess: float) -> tuple[Shape, float]:
-    """Climb to the best shrinkage from a guess."""
-
-    @cache
-    def value(at: int) -> float:
-        return judged.mean_log_density(Shape(n_components, SHRINKAGES[at]))
-
-    at = SHRINKAGES.index(guess)
-    for step in (-1, 1):
-        while 0 <= at + step < len(SHRINKAGES) and value(at + step) > value(at):
-            at += step
-    return Shape(n_components, SHRINKAGES[at]), value(at)
 
 
 def learn_prices(first: Floats, evidence: Floats) -> Prices:
@@ -267,7 +237,7 @@ def _incomplete_statistics(cross_fit: CrossFit, missing: Integers, rng: np.rando
     """
     detection = cross_fit.detection
     detectors, given, numbers, shares = detection.detectors, [], [], []
-    n_cells, most = detection.layout.n_features, -(-MOST_INCOMPLETE // len(detectors))
+    n_cells, most = detection.rows.shape[1], -(-MOST_INCOMPLETE // len(detectors))
     for number, one in enumerate(detectors):
         own = np.flatnonzero(cross_fit.trusted & (detection.fold == number))
         own = own[np.argsort(missing[own], kind="stable")][:most]

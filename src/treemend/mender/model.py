@@ -1,7 +1,6 @@
 """The fitted model of the recommended method: what judges rows, and what fills, spreads and drift are measured by."""
 
-from dataclasses import dataclass, field, fields
-from functools import cached_property
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -11,7 +10,6 @@ from treemend.mender.calibration import MISSING_SHARES, Calibration, Rarity, Tai
 from treemend.mender.columns import Columns
 from treemend.mender.density import Density
 from treemend.mender.drift import N_QUANTILES, DriftReference
-from treemend.mender.evidence import Scan, prepare_scan
 from treemend.mender.layout import Layout
 from treemend.mender.spread import GRID, Spread
 from treemend.mender.stuck import RepeatedValues
@@ -28,11 +26,6 @@ class CleanRows:
     density: Density
     repeated: RepeatedValues
     wide: WideRows | None = None  # of rows whose cells are blocks of columns
-
-    @cached_property
-    def scan(self) -> Scan:
-        """What does not depend on the row in judging complete rows."""
-        return prepare_scan(self.density, self.layout)
 
 
 @dataclass(frozen=True)
@@ -53,10 +46,10 @@ class Detector:
     """All that judges rows. What follows clean rows is learnt from rows that they have not been learnt from."""
 
     clean: CleanRows
-    prices: Prices = field(default_factory=lambda: Prices(0.0, 0.0, np.zeros(5)))
-    tails: Tails = field(default_factory=lambda: Tails(np.zeros(5), np.ones(5)))
-    rarity: Rarity = field(default_factory=lambda: Rarity(np.empty(0)))
-    calibration: Calibration = field(default_factory=lambda: Calibration(*(np.empty(0),) * 3, np.empty((2, 0))))
+    prices: Prices
+    tails: Tails
+    rarity: Rarity
+    calibration: Calibration
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,12 +64,12 @@ class MenderModel:
     @property
     def n_features(self) -> int:
         """Number of columns."""
-        return self.layout.n_features
+        return len(self.layout.order)
 
     def validate(self) -> None:
         """Check that all parts, read from a file, have the same sizes."""
         detector, clean = self.detector, self.detector.clean
-        sizes = {"columns": self.n_features, "d": clean.layout.n_features, "levels": N_QUANTILES}
+        sizes = {"columns": self.n_features, "d": len(clean.layout.order), "levels": N_QUANTILES}
         sizes.update(kinds=5, two=2, grid=len(GRID))
         check_shapes(self.drift, sizes, quantiles="levels columns")
         columns = [one.name for one in fields(Columns)]
@@ -84,7 +77,7 @@ class MenderModel:
         sizes["triangle"] = sizes["d"] * (sizes["d"] + 1) // 2
         check_shapes(clean.density, sizes, centre="k d", lower="k triangle", log_weight="k")
         try:
-            clean.density.precision  # noqa: B018 - works out the inverses
+            clean.density.mix  # noqa: B018 - works out the inverses
         except np.linalg.LinAlgError as error:
             raise ModelFileError(str(error)) from None
         check_shapes(detector.tails, sizes, edge="kinds", slope="kinds")

@@ -11,17 +11,19 @@ Values are in the user's units and in the order of the columns; rows are coordin
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
 from treemend.arrays import Booleans, Floats, Integers, Labels
+from treemend.mender.columns import pick_places
 from treemend.mender.detection import Detection, most_prepared
 from treemend.mender.drift import DriftTest, learn_drift_reference
 from treemend.mender.evidence import SHIFTED
-from treemend.mender.filling import Filled, Imputation, allow_for_clean_rows, calibrate_spread, fill, take_back
+from treemend.mender.filling import USUAL, Filled, FillOptions, allow_for_clean_rows, calibrate_spread, fill, take_back
 from treemend.mender.layout import Layout
 from treemend.mender.learning import CrossFit, calibrated, cross_fit_rows
-from treemend.mender.model import MenderModel
+from treemend.mender.model import Detector, MenderModel
 from treemend.progress import advance, step
 
 # Rows are processed in chunks of about this many cells, which bounds memory and changes no result.
@@ -76,29 +78,18 @@ def judge_rows(
     With a cross-fit the rows are those that the model learnt from: each is judged by a detector that has not seen it.
     """
     n, d = values.shape
-    detectors, fold, own = [model.detector], np.zeros(n, np.int64), np.zeros(n, bool)
+    calibration, known, own = model.detector.calibration, [], np.zeros(n, bool)
+    rest = np.arange(n)
     if cross_fit is not None:
-        detectors, fold = [*cross_fit.detection.detectors, model.detector], cross_fit.detection.fold
-        own = cross_fit.trusted & (fold >= 0)
-        fold = np.where(fold < 0, len(detectors) - 1, fold)
-    calibration = model.detector.calibration
+        # What was weighed in the fit is not weighed again; rows that are in no fold are overwritten by what follows.
+        known, rest = [(rest, cross_fit.detection)], np.flatnonzero(cross_fit.detection.fold < 0)
+        own = cross_fit.trusted & (cross_fit.detection.fold >= 0)
     examine_above = min(calibration.examined_above, calibration.threshold(rate, own=cross_fit is not None))
     raw, statistic, sparse = np.empty(n), np.empty(n), np.zeros(n, dtype=bool)
     kinds, cell_evidence = np.full((n, d), -1, dtype=np.int8), np.zeros((n, d))
-    # Rows of more patterns of gaps than are prepared at once are judged apart, so that each is prepared once.
-    at_once = most_prepared(len(model.detector.clean.layout.order))
-    gaps = np.isnan(values).any(axis=1)
-    apart = gaps & (gaps.sum() > at_once)
-    chunks = [
-        *_chunks(np.flatnonzero(~apart), d),
-        *_chunks(np.flatnonzero(apart), max(d, _CELLS_IN_A_CHUNK // at_once)),
-    ]
     with step(f"judging {n:,} rows", n):
-        for chunk in chunks:
-            detection = Detection(detectors, values[chunk], fold[chunk], n_jobs)
-            detection.weigh_windows()
-            detection.weigh_singles()
-            missing = 1 - detection.n_cells / detection.layout.n_features
+        for chunk, detection in chain(known, _weighed(model.detector, values, rest, n_jobs)):
+            missing = 1 - detection.n_cells / detection.rows.shape[1]
             comparable = calibration.comparable(detection.statistics(), detection.evidence.max(axis=1), missing)
             comparable[~detection.judged] = -np.inf
             raw[chunk] = statistic[chunk] = np.maximum(comparable, calibration.least)
@@ -107,7 +98,7 @@ def judge_rows(
             found = detection.find_sets(examined)
             kinds[chunk[examined]], cell_evidence[chunk[examined]] = found.kinds, found.cells
             statistic[chunk[examined[found.unusual]]] = calibration.least
-            advance(len(chunk))
+            advance(int((detection.fold >= 0).sum()))
     conformal = np.where(own, calibration.p_values(statistic, own=True), calibration.p_values(statistic))
     declared = statistic > np.where(own, calibration.threshold(rate, own=True), calibration.threshold(rate))
     return Judged(statistic, raw, sparse, declared, calibration.smoothed(conformal, statistic), kinds, cell_evidence)
@@ -120,11 +111,9 @@ def mend_rows(
     corrupted: Floats,
     unusual: Booleans,
     *,
-    imputation: Imputation = "mean",
+    options: FillOptions = USUAL,
     leave_if_drifted: bool = True,
     names: Sequence[str] | None = None,
-    n_draws: int = 0,
-    seed: int = 0,
 ) -> tuple[Labels, Filled, tuple[str, ...]]:
     """Fill the corrupted cells, those with a kind of at least 0, and what is missing.
 
@@ -134,32 +123,39 @@ def mend_rows(
     """
     drift = DriftTest(model.drift)
     drift.add(values, kinds >= 0, unusual)
+    notes = drift.notes(names)
     if leave_if_drifted and not drift.covered:
         kinds = np.full(kinds.shape, -1, dtype=np.int8)
     gaps, filler = (kinds >= 0) | np.isnan(values), model.detector.clean.wide or model.detector.clean
-    filled = Filled(np.full(gaps.shape, np.nan), np.full(gaps.shape, np.nan), np.full((n_draws, *gaps.shape), np.nan))
-    shifted = kinds == SHIFTED
+    fills, spread = np.full((2, *gaps.shape), np.nan)
+    filled = Filled(fills, spread, np.full((options.n_draws, *gaps.shape), np.nan))
+    shifted, columns = kinds == SHIFTED, pick_places([(filler.columns, np.argsort(filler.columns.order))])
     for chunk in _chunks(np.flatnonzero(gaps.any(axis=1)), values.shape[1]):
-        found = fill(
-            filler.density,
-            filler.columns,
-            values[chunk],
-            gaps[chunk],
-            spread=model.spread,
-            imputation=imputation,
-            n_draws=n_draws,
-            seed=seed,
-        )
+        found = fill(filler.density, filler.columns, values[chunk], gaps[chunk], spread=model.spread, options=options)
         filled.values[chunk] = np.where(gaps[chunk], found.values, np.nan)
         filled.spread[chunk] = np.where(gaps[chunk], found.spread, np.nan)
         filled.draws[:, chunk] = np.where(gaps[chunk], found.draws, np.nan)
     for chunk in _chunks(np.flatnonzero(shifted.any(axis=1)), values.shape[1]):
         moved, believed = shifted[chunk], np.where(gaps[chunk] & ~shifted[chunk], np.nan, values[chunk])
-        amount, deviation = Detection([model.detector], believed, np.zeros(len(chunk), np.int64)).shift_amounts(moved)
-        known = amount, deviation, filled
-        take_back(filler.columns, values, shifted, chunk, *known, imputation=imputation, seed=seed)
-    allow_for_clean_rows(filler.columns, values, kinds >= 0, corrupted, filled, imputation=imputation, seed=seed)
-    return kinds, filled, drift.notes(names)
+        amounts = Detection([model.detector], believed, np.zeros(len(chunk), np.int64)).shift_amounts(moved)
+        take_back(columns, values, shifted, chunk, amounts, filled, options)
+    allow_for_clean_rows(columns, values, kinds >= 0, corrupted, filled, options)
+    return kinds, filled, notes
+
+
+def _weighed(
+    detector: Detector, values: Floats, rows: Integers, n_jobs: int | None
+) -> Iterator[tuple[Integers, Detection]]:
+    """Weigh some rows in chunks; those of more patterns of gaps than are prepared at once apart, each prepared once."""
+    d, at_once = values.shape[1], most_prepared(len(detector.clean.layout.order))
+    gaps = np.isnan(values[rows]).any(axis=1)
+    apart = gaps & (gaps.sum() > at_once)
+    size = max(d, _CELLS_IN_A_CHUNK // at_once)
+    for chunk in (*_chunks(rows[~apart], d), *_chunks(rows[apart], size)):
+        detection = Detection([detector], values[chunk], np.zeros(len(chunk), np.int64), n_jobs)
+        detection.weigh_windows()
+        detection.weigh_singles()
+        yield chunk, detection
 
 
 def _chunks(rows: Integers, n_features: int) -> Iterator[Integers]:

@@ -12,7 +12,7 @@ On a grid, the set may also be a rectangle and single cells; a rectangle costs t
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 
@@ -77,10 +77,6 @@ class Answers(NamedTuple):
     prior: Floats  # n: what of these is prior, by the number of its cells and runs
     rest: Floats  # n: quadratic form of the kept cells under their likeliest component
     move: Floats  # n: log odds of a common move of all cells
-
-    def part(self, rows: Any) -> "Answers":
-        """Return what is said of some rows."""
-        return Answers(*(cast(Any, array[rows]) for array in self))
 
 
 @inner_kernel

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from treemend.arrays import Booleans, Floats
-from treemend.mender.columns import Columns
+from treemend.mender.columns import pick_places
 from treemend.mender.density import Density
 from treemend.mender.evidence import SHIFT, log_sum
 
@@ -30,12 +30,12 @@ class MovedRow:
 
     def __init__(self, density: Density, values: Floats, row: Floats, slope: Floats, out: Booleans) -> None:
         away = row - density.centre
-        force = np.matmul(density.precision, away[:, :, None])[:, :, 0]
-        self.level = density.law.constants[-1] + density.log_weight + density.log_det
-        self.tail, self.d, self.cells = density.tail, len(row), np.flatnonzero(out)
+        force = np.matmul(density.mix.precision, away[:, :, None])[:, :, 0]
+        self.level = density.law.constants[-1] + density.log_weight + density.mix.log_det
+        self.tail, self.d = density.tail, len(row)
         self.values, self.row, self.slope = values[out], row[out], slope[out].sum()
         self.force, self.form = 2.0 * force[:, None, out], (force * away).sum(axis=1)
-        self.block = density.precision[:, out][:, :, out]
+        self.block = density.mix.precision[:, out][:, :, out]
         self.amounts, self.odds = FIRST_AMOUNTS, np.empty(0)
 
     def terms(self, form: Floats) -> Floats:
@@ -60,13 +60,17 @@ class MovedRow:
         return True
 
 
-def common_shifts(density: Density, columns: Columns, given: Sequence[tuple[Any, ...]], least: Floats) -> Floats:
+def common_shifts(given: Sequence[tuple[Any, ...]], least: Floats) -> Floats:
     """Return log odds, amount and deviation (3, n) of common amounts by which some cells of rows were moved.
 
-    Of each row are given values, coordinates, log densities of noise, and which cells were moved. The odds are not
-    worked out closely where they are far below ``least``. All rows are looked at together, once closer each time.
+    Of each row are given the columns that it is scaled by, the places there of its c cells, the density of these, their
+    values, coordinates and log densities of noise, and which were moved. The odds are not worked out closely where they
+    are far below ``least``. All rows are looked at together, once closer each time.
     """
-    rows = [MovedRow(density, *own) for own in given]
+    rows = [MovedRow(*own) for _, _, *own in given]
+    columns = pick_places([(columns, cells[own[-1]]) for columns, cells, *own in given])
+    ends = np.cumsum([len(one.values) for one in rows])
+    places = [np.arange(end - len(one.values), end) for one, end in zip(rows, ends, strict=True)]
     whole = [log_sum(terms) for terms in [one.terms(one.form) for one in rows]]
     sought = list(range(len(rows)))
     for _ in range(1 + LOOKS):
@@ -74,12 +78,12 @@ def common_shifts(density: Density, columns: Columns, given: Sequence[tuple[Any,
         if not sought:
             break
         some = [rows[i] for i in sought]
-        values = [one.values - one.amounts[:, None] * columns.width[one.cells] for one in some]
-        cells = np.concatenate([np.tile(one.cells, len(one.amounts)) for one in some])
-        moved, slopes = columns.part(cells).to_rows(np.concatenate([own.ravel() for own in values])[None])
-        ends = np.cumsum([own.size for own in values])[:-1]
-        shapes = [own.shape for own in values]
-        split = [np.split(found[0], ends) for found in (moved, slopes)]
+        values = [rows[i].values - rows[i].amounts[:, None] * columns.width[places[i]] for i in sought]
+        cells = np.concatenate([np.tile(places[i], len(rows[i].amounts)) for i in sought])
+        flat = np.concatenate([own.ravel() for own in values])[None]
+        moved, slopes = pick_places([(columns, cells)]).to_rows(flat)
+        borders, shapes = np.cumsum([own.size for own in values])[:-1], [own.shape for own in values]
+        split = [np.split(found[0], borders) for found in (moved, slopes)]
         terms = [one.moved_terms(own.reshape(shape)) for one, own, shape in zip(some, split[0], shapes, strict=True)]
         for i, one, level, slope in zip(sought, some, [log_sum(own) for own in terms], split[1], strict=True):
             prior = -0.5 * (one.amounts / SHIFT) ** 2 - math.log(SHIFT * math.sqrt(2 * math.pi))

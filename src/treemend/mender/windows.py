@@ -5,6 +5,7 @@ coarse on purpose: `sets` moves the borders, and only in declared rows.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
@@ -53,6 +54,7 @@ class Cells:
     height: int
     width: int
     edges: Integers  # places where coarse runs begin and end
+    price: float  # of each cell of noise
 
 
 class Windows(NamedTuple):
@@ -116,7 +118,7 @@ def lay_cells(layout: Layout, observed: Booleans | None = None) -> Cells:
         number[place] = np.arange(n)
         steps = ((column, channels), (line, width * channels), (place % channels, 1))
         earlier = np.array([number[np.where(at > 0, place - step, -1)] for at, step in steps])
-        return Cells(joined, earlier, line, column, height, width, np.array([0, n]))
+        return Cells(joined, earlier, line, column, height, width, np.array([0, n]), PIXEL_PRICE)
     edges = np.round(np.linspace(0, n, min(BLOCKS, n) + 1)).astype(np.int64)
     if layout.groups is not None:
         group = layout.groups[place]
@@ -124,7 +126,8 @@ def lay_cells(layout: Layout, observed: Booleans | None = None) -> Cells:
         edges = np.concatenate([edges, np.flatnonzero(~joined)])
     earlier = np.full((3, n), -1)
     earlier[0] = np.where(joined, np.arange(n) - 1, -1)
-    return Cells(joined, earlier, np.zeros(n, np.int64), np.arange(n), 1, n, np.unique(edges))
+    price = CELL_PRICE * min(1.0, FULL_PRICE / n)
+    return Cells(joined, earlier, np.zeros(n, np.int64), np.arange(n), 1, n, np.unique(edges), price)
 
 
 def lay_windows(cells: Cells) -> Windows:
@@ -147,6 +150,17 @@ def lay_windows(cells: Cells) -> Windows:
         np.concatenate([nothing, *(sizes for _, sizes in chains)]),
         np.repeat(chain_start[:-1], n_windows),
     )
+
+
+def lay_patterns(layout: Layout, patterns: Sequence[Booleans]) -> list[tuple[Cells, Windows, Floats]]:
+    """Return cells, windows and members of windows for patterns of observed cells (d,); equal ones are laid once."""
+    laid = {}
+    for observed in patterns:
+        if observed.tobytes() not in laid:
+            cells = lay_cells(layout, observed)
+            windows = lay_windows(cells)
+            laid[observed.tobytes()] = cells, windows, windows.members(len(cells.joined))
+    return [laid[observed.tobytes()] for observed in patterns]
 
 
 def most_cells(n: int) -> int:
@@ -246,8 +260,3 @@ def set_rules(
         grid = Grid(cells.line, cells.column, _misfit(d, price) + math.log(sides))
     prior = priced_prior(d, price)
     return Rules(*lie, prior, extra, typical, grid, most_cells(d), reach, rounds, steps, followed)
-
-
-def cell_price(cells: Cells) -> float:
-    """Return what each cell of noise costs."""
-    return PIXEL_PRICE if cells.height > 1 else CELL_PRICE * min(1.0, FULL_PRICE / len(cells.joined))
