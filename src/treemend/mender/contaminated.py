@@ -9,8 +9,8 @@ a generous guess: begun with none, the corrupted rows would widen the law that s
 than half of a small table, one group of clean rows is judged by the law of another, and the rule begins with none.
 
 If no more rows are rejected than clean tables with long tails show, only what a law with a long tail rejects is taken
-for corrupted, in small tables nothing: rows that are the only ones of their kind look like corrupted ones there. In a
-clean table all rows then set the threshold, and no more than the promised share is declared.
+for corrupted. That is nothing in a clean table: all its rows set the threshold, and no more than the promised share is
+declared.
 """
 
 import numpy as np
@@ -28,13 +28,14 @@ MIDDLE = (0.3, 0.6)
 # Shapes of the Pareto law: heavier tails reject fewer rows of clean tables and fewer corrupted rows.
 # `python -m experiments.robustness one_table` measures both, for all constants here.
 LIGHT, HEAVY, HEAVIEST = 0.05, 0.4, 0.6
-# Up to these shares of rows that the first two laws reject, a table may be clean with long tails: the
-# heaviest decides, and in tables of fewer rows nothing does. With less, clean tables (image, svmguide3, digits) lose
-# more than the promised share; with more, weak corruption is not found.
-MOST_CLEAN, FEWEST_TO_REJECT = (1 / 6, 0.1), 450
+# Up to these shares of rows that the first two laws reject, a table may be clean with long tails: the heaviest decides.
+# With less, clean tables (image, svmguide3) lose more than the promised share; with more, weak corruption is not found.
+MOST_CLEAN = (1 / 6, 0.1)
 # The first round takes this share of the rows for corrupted.
 FIRST_REJECTED = 0.3
-FIRST_GUESSES, MOST_REJECTED = (0.4, 0.0), 0.5
+FIRST_GUESSES = (0.4, 0.0)
+# In tables of fewer rows, so many rejected ones tell that the guess was wrong.
+SMALL_TABLE, MOST_REJECTED = 450, 0.5
 FDR = 0.1
 MOST_ITERATIONS = 20
 # Of the rejected rows so many are taken for clean when the threshold is set: more than the false discovery rate, since
@@ -83,7 +84,7 @@ def reject_rows(evidence: Floats, fdr: float, shape: float) -> Booleans:
             before, rejected = rejected, adjusted_p_values(p_values) <= fdr
             if np.array_equal(before, rejected):
                 break
-        if rejected.mean() <= MOST_REJECTED or len(evidence) >= FEWEST_TO_REJECT:
+        if rejected.mean() <= MOST_REJECTED or len(evidence) >= SMALL_TABLE:
             break
     return rejected
 
@@ -97,7 +98,7 @@ def _trusted_rows(evidence: Floats) -> Booleans:
     """Return the rows that set the threshold: all but the rejected, of which the least odd ones may well be clean."""
     rejected, sure = (reject_rows(evidence, FDR, shape) for shape in (LIGHT, HEAVY))
     if rejected.mean() <= MOST_CLEAN[0] and sure.mean() <= MOST_CLEAN[1]:
-        return ~reject_rows(evidence, FDR, HEAVIEST) | (len(evidence) < FEWEST_TO_REJECT)
+        return ~reject_rows(evidence, FDR, HEAVIEST)
     trusted, numbers = ~rejected, np.flatnonzero(rejected)
     statistic = _one_scale(evidence, trusted)
     least_odd = numbers[np.argsort(statistic[numbers], kind="stable")]
