@@ -130,6 +130,9 @@ def test_false_discovery_rate(model, treemend, frames):
     assert np.array_equal(read_csv("out.csv")[NAMES], expected.repaired)
     rule = json.loads(Path("found.json").read_text())["summary"]["rule"]
     assert (rule["name"], rule["value"]) == ("fdr", 0.2)
+    expected = mender.mend(frames[1][NAMES], fdr=0.7, on_drift="repair")
+    assert treemend("mend", "suspect.csv", "-m", model, "--fdr", 0.7, "-o", "more.csv", "--force")[0] == 0
+    assert np.array_equal(read_csv("more.csv")[NAMES], expected.repaired)
     frames[0][:30].to_csv("fine.csv", index=False)
     assert treemend("check", "fine.csv", "-m", model, "--fdr", 1e-6, "-q") == (0, "", "")
     table = np.vstack([frames[0][:100], frames[1][NAMES][:1]])

@@ -169,10 +169,13 @@ def test_parts_of_another_run_are_not_mistaken(folder, spread, frame_mender, cle
     write_part("parts/part_2.parquet", 31, 2)
     code, err = spread()
     assert (code, "out/part_2.parquet already exists, and its input has changed since" in err) == (5, True)
-    Path("out/_treemend.json").write_text("{")
-    assert "another version of treemend and model and" in spread()[1]
+    for damaged in ("{", "[]", '{"parts": null}'):
+        Path("out/_treemend.json").write_text(damaged)
+        assert "another version of treemend and model and" in spread()[1]
     os.unlink("out/_treemend.json")
     assert "holds files, and none says" in spread()[1]
+    Path("out/_treemend.json").write_text('{"parts": null}')
+    assert spread("-q", "--force") == (0, "")
 
 
 def test_what_the_run_file_says(folder, spread):

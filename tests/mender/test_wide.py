@@ -16,15 +16,15 @@ from treemend.mender.low_rank import LowRankDensity, last_score, leftovers
 from treemend.mender.wide import lay_blocks
 from treemend.mender.wide_sets import Residuals, WideRow, WideSet, _fill_chain, find_set, learn_residuals
 from treemend.mender.windows import run_prior
-from treemend.synthetic import corrupt, scattered_masks, stretch_masks
+from treemend.synthetic import corrupt, scattered_masks, stretch_masks, waves
 
 NEARLY_NORMAL = 1e7
 
 
 def smooth_rows(n, d, seed):
     rng = np.random.default_rng(seed)
-    waves = np.array([np.sin(np.pi * (k + 1) * np.linspace(0, 1, d)) / (k + 1) for k in range(6)])
-    return 0.5 + 0.12 * rng.normal(size=(n, 6)) @ waves + 0.01 * rng.normal(size=(n, d))
+    basis = np.array([np.sin(np.pi * (k + 1) * np.linspace(0, 1, d)) / (k + 1) for k in range(6)])
+    return 0.5 + 0.12 * rng.normal(size=(n, 6)) @ basis + 0.01 * rng.normal(size=(n, d))
 
 
 def wide_row(density, law, row, log_slope):
@@ -191,6 +191,17 @@ def test_shifts_are_taken_back_and_stuck_runs_have_exact_borders(fitted):
     found = np.asarray(stuck.mask)[np.asarray(stuck.corrupted)]
     assert np.asarray(stuck.corrupted).mean() > 0.9
     assert (found != mask[np.asarray(stuck.corrupted)]).mean() < 0.01
+
+
+def test_missing_columns_are_filled_and_never_called_corrupted():
+    rng = np.random.default_rng(1)
+    mender, rows = Mender(n_jobs=1).fit(waves(150, 600, rng=rng)), waves(40, 600, rng=rng)
+    rows[:20, 100:300] = 0.3
+    rows[rng.random(rows.shape) < 0.02] = np.nan
+    mended = mender.mend(rows, on_drift="repair")
+    assert mended.corrupted[:20].any()
+    assert not (mended.mask & mended.missing).any()
+    assert np.isfinite(mended.repaired).all()
 
 
 def test_wide_rows_that_were_moved_as_a_whole_are_left_alone(fitted):

@@ -169,7 +169,8 @@ def _claim_folder(folder: Path, run: dict[str, Any], inputs: dict[str, list[int]
     known: dict[str, Any] = {}
     with suppress(OSError, ValueError, TypeError):  # Nothing is known if there is no such file, or a damaged one.
         known |= json.loads((folder / RUN_FILE).read_bytes())
-    before = known.get("parts", {})
+    before = known.get("parts")
+    before = before if isinstance(before, dict) else {}
     if force:
         for name in (RUN_FILE, *inputs, *before):
             (folder / name).unlink(missing_ok=True)

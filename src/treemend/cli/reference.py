@@ -57,9 +57,8 @@ class Reference:
         """Return the same at the p-value that gives a false discovery rate on a table, which is read for it."""
         if isinstance(self.estimator, TCS):
             raise ParameterError("--fdr needs p-values, which the published method does not have. Leave it out.")
-        rate = self.estimator.false_alarm_rate
         batches = (batch.values for batch in read_batches(table, self.columns, "looking at") if len(batch))
-        p_values = np.concatenate([np.empty(0), *(self.estimator._judge(rows, rate=rate).p_values for rows in batches)])
+        p_values = np.concatenate([np.empty(0), *(self.estimator._judge(rows, rate=fdr).p_values for rows in batches)])
         declared = p_values[adjusted_p_values(p_values) <= fdr]
         return replace(self, fdr=fdr, largest=float(declared.max(initial=0.0)))
 

@@ -43,8 +43,8 @@ ROUNDS = 10
 # nothing is lost with 1, since squares have many cells.
 ONE_CELL, ONE_PIXEL = 0.5, 1.0
 NO_EVIDENCE = -1e3
-# What is prepared for patterns of missing cells is kept from stage to stage unless it has more numbers than this, over
-# the number of components: with more, tables of many patterns take much memory; with fewer, time.
+# What is prepared for patterns of missing cells is kept from stage to stage unless it has more numbers than this, for
+# each component: with more, tables of many patterns take much memory; with fewer, time.
 MOST_PREPARED = 1 << 21
 
 
@@ -175,7 +175,7 @@ class Detection:
                 for whole, own in zip(self.windows[:4], found[:4], strict=True):
                     whole[one.members, : own.shape[1]] = own
             for one in parts:
-                self.slopes[one.block] -= one.scan.cells.price
+                self.slopes[one.block] = self.noise[one.block] - one.scan.cells.price
                 self.evidence[one.members, STUCK], self.stuck[one.block] = stuck_evidence(
                     one.scan,
                     one.detector.clean.repeated,
@@ -291,7 +291,11 @@ class Detection:
                 cells = (array[one.block] for array in (self.values, self.rows, self.noise, out))
                 given += [(*known, *own) for own in zip(*cells, strict=True)]
             members = np.concatenate([one.members for one in parts])
-            found[:, members] = common_shifts(given, least[members])
+            # Each row holds the precisions of its cells.
+            at_once = max(1, 2 * MOST_PREPARED // max(one.scan.density.mix.precision.size for one in parts))
+            for begin in range(0, len(given), at_once):
+                own = members[begin : begin + at_once]
+                found[:, own] = common_shifts(given[begin : begin + at_once], least[own])
         return found
 
     def shift_amounts(self, shifted: Booleans) -> Floats:
@@ -324,8 +328,9 @@ class Detection:
             likeliest = form[np.arange(len(form)), level.argmax(axis=1)]
             move, lattice = clean.wide.move_odds(self.given[some[own]])
             answers, kept = Answers(fine, odds, odds, likeliest, move), (~np.isnan(rest)).sum(axis=1)
-            odd = is_unusual(one.rarity, answers, clean.density.tail, lattice, shape[1], kept)
-            fine[odd] = clean.wide.blocks.expand(explained[own[odd]])
+            there = ~np.isnan(self.given[some[own]])
+            odd = is_unusual(one.rarity, answers, clean.density.tail, lattice, there.sum(axis=1), kept)
+            fine[odd] = np.where(there[odd], clean.wide.blocks.expand(explained[own[odd]]), KEPT)
             # Moves of all columns are told by the columns, all else that is odd only if blocks say so too.
             found.kinds[own], found.unusual[own] = fine, odd & (found.unusual[own] | (odds < move))
         return found

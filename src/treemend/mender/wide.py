@@ -122,7 +122,7 @@ class WideRows:
         return np.max(log_density, axis=0) - log_density[0], lattice
 
     def shift_amounts(self, values: Floats, shifted: Booleans) -> tuple[Floats, Floats]:
-        """Return what `pipeline.shift_amounts` does."""
+        """Return what `Detection.shift_amounts` does."""
         rows, log_slope = self.columns.to_rows(values)
         found = np.full((2, len(values)), np.nan)
         for i, own in enumerate(shifted[:, self.columns.order]):
