@@ -193,6 +193,20 @@ def test_shifts_are_taken_back_and_stuck_runs_have_exact_borders(fitted):
     assert (found != mask[np.asarray(stuck.corrupted)]).mean() < 0.01
 
 
+@pytest.mark.parametrize("share", [0.02, 0.1])
+def test_scattered_missing_columns_make_no_row_unusual_and_hide_no_stretch(share):
+    rng = np.random.default_rng(1)
+    mender, clean = Mender(n_jobs=1).fit(waves(300, 600, rng=rng)), waves(60, 600, rng=rng)
+    bad = clean.copy()
+    bad[:, 100:300] = rng.uniform(-2, 2, (60, 200))
+    lost = rng.random(clean.shape) < share
+    clean[lost], bad[lost] = np.nan, np.nan
+    mended = mender.mend(clean, on_drift="repair")
+    assert mended.unusual.mean() <= 0.05
+    assert mended.corrupted.mean() <= 0.1
+    assert mender.mend(bad, on_drift="repair").corrupted.mean() > 0.6
+
+
 def test_missing_columns_are_filled_and_never_called_corrupted():
     rng = np.random.default_rng(1)
     mender, rows = Mender(n_jobs=1).fit(waves(150, 600, rng=rng)), waves(40, 600, rng=rng)

@@ -166,11 +166,11 @@ class Calibration:
         levels, n = (self.statistics, *self.incomplete), len(self.statistics)
         place = np.interp(missing, (0.0, *MISSING_SHARES), np.arange(len(levels)))
         low, high = np.floor(place).astype(np.int64), np.ceil(place).astype(np.int64)
-        of_levels, row = np.array([_conformal(level, statistic) for level in levels]), np.arange(len(statistic))
-        p_values = (1 + low - place) * of_levels[low, row]
-        p_values += (place - low) * of_levels[high, row]
-        p_values = np.maximum(p_values, np.exp(-np.maximum(log_odds, 0.0)))
-        odder = np.ceil((n + 1) * p_values - 1e-9).astype(np.int64) - 1
+        as_odd_as = [1 - np.searchsorted(level, statistic, side="left") / max(len(level), 1) for level in levels]
+        shares, row = np.array(as_odd_as), np.arange(len(statistic))
+        share = (1 + low - place) * shares[low, row] + (place - low) * shares[high, row]
+        odder_rows = np.maximum(n * share, (n + 1) * np.exp(-np.maximum(log_odds, 0.0)) - 1)
+        odder = np.ceil(odder_rows - 1e-9).astype(np.int64)
         beyond = np.maximum(statistic, np.nextafter(self.statistics[-1], np.inf))
         as_odd = np.minimum(np.append(self.statistics, np.inf)[n - odder], beyond)
         return np.where(np.equal(missing, 0), statistic, as_odd)

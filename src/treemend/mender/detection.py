@@ -109,7 +109,7 @@ class Detection:
         self.values, self.rows, self.noise = np.full((3, *shape), np.nan)
         self.lattice = np.zeros(shape)  # what lattices say of cells
         folds = self._folds(fold >= 0)
-        cells = [one.clean.wide.blocks.reduce(given[own]) if one.clean.wide else given[own] for one, own in folds]
+        cells = [one.clean.wide.cells(given[own]) if one.clean.wide else given[own] for one, own in folds]
         for (one, own), values in zip(folds, cells, strict=True):
             self.values[own] = values[:, self.layout.order]
             self.rows[own], self.noise[own] = one.clean.columns.to_rows(values)

@@ -164,6 +164,8 @@ class Mender(BaseMender):
     def fit_mend(self, X: Any, y: Any = None, *, fdr: float | None = None, n_draws: int = 0) -> Result:
         """Learn from rows and mend them, each judged by a model that has not seen it.
 
+        Of more than 3,000 rows, those that a single density learns from are judged by it as if they were fresh.
+
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features)

@@ -15,7 +15,7 @@ from treemend.arrays import Booleans, Floats, Integers, Labels
 from treemend.mender.columns import FARTHEST, Columns, column_quantiles, column_widths, learn_columns
 from treemend.mender.evidence import KEPT, SHIFT, STUCK
 from treemend.mender.layout import Layout
-from treemend.mender.low_rank import LowRankDensity, choose_rank, last_score, learn_low_rank, leftovers_of_all
+from treemend.mender.low_rank import LowRankDensity, choose_rank, fill_row, last_score, learn_low_rank, leftovers_of_all
 from treemend.mender.wide_sets import Residuals, WideRow, find_set, learn_residuals, moving
 from treemend.mender.windows import chain_prior
 from treemend.threads import for_chunks
@@ -73,6 +73,16 @@ class WideRows:
     density: LowRankDensity
     residuals: Residuals
 
+    def cells(self, values: Floats) -> Floats:
+        """Return the values of blocks (n, blocks), missing columns as the others expect them; NaN where most are."""
+        filled, missing = values.copy(), np.isnan(values)
+        some = np.flatnonzero(missing.any(axis=1) & ~missing.all(axis=1))
+        rows = self.columns.to_rows(values[some])[0]
+        expected = np.array([fill_row(self.density, row)[0] for row in rows]).reshape(rows.shape)
+        filled[some] = np.where(missing[some], self.columns.to_values(expected), values[some])
+        mostly_missing = self.blocks.mean(missing.astype(np.float64)) > MOST_EXPECTED
+        return np.where(mostly_missing, np.nan, self.blocks.reduce(filled))
+
     def find(self, values: Floats, kinds: Labels, n_jobs: int | None) -> tuple[Labels, Floats, Floats, Floats]:
         """Find the overwritten columns of rows (n, d), from none and from those of blocks of a kind (n, blocks).
 
@@ -100,7 +110,7 @@ class WideRows:
 
         for_chunks(task, len(values), 10 * self.density.factor.size, n_jobs)
         mostly_out = self.blocks.mean((found > KEPT).astype(np.float64)) > MOST_EXPECTED
-        return found, odds, cells, np.where(mostly_out, np.nan, self.blocks.reduce(rest))
+        return found, odds, cells, np.where(mostly_out, np.nan, self.cells(rest))
 
     def weigh(self, values: Floats, n_jobs: int | None) -> Floats:
         """Return the log odds of the best set of columns from none (n,); negative where not even one cell gains."""

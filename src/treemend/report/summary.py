@@ -26,7 +26,7 @@ FORMAT = 2
 REST = "mended.findings_table() and the option --findings of the command line give the findings of every row."
 _MOST_PIXELS, _MOST_HIT = 20_000, 15
 _MOST_RECORDS, _FEWEST_RECORDS = 1000, 8
-# Bounds the page: about 4 MB of JSON.
+# Bounds the page: about 4 MB of JSON up to 20,000 columns.
 _MOST_NUMBERS = 600_000
 _MAP_ROWS, _MAP_COLUMNS = 256, 400
 
