@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from tests.mender.densities import learn_detector, weigh_rows
 
 from treemend import Mender
-from treemend.mender.calibration import DOUBT, Calibration, share_corrupted
+from treemend.mender.calibration import Calibration
 from treemend.mender.layout import Layout
 from treemend.result import adjusted_p_values
 
@@ -133,9 +133,3 @@ def test_the_cross_fit_judges_each_row_by_a_fold_that_has_not_seen_it():
         np.testing.assert_array_equal(weigh_rows(part, values[fold == f]).statistics(), statistics[fold == f])
         assert (part.clean.columns.offset == values[fold != f].min(axis=0)).all()
     assert len(detector.calibration.statistics) == 60
-
-
-def test_the_larger_a_p_value_the_likelier_the_row_is_clean():
-    p_values = np.array([0.0, 0.025, 0.05, 0.9])
-    np.testing.assert_allclose(share_corrupted(p_values, 0.05), 1 - np.array([0, 0.5, 1, 1]) ** DOUBT)
-    assert np.isfinite(share_corrupted(p_values, 0.0)).all()

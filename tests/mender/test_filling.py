@@ -7,7 +7,7 @@ from tests.mender.test_density import naive_log_density, random_density, two_clu
 
 from treemend.mender.columns import Columns, learn_columns
 from treemend.mender.density import TAIL, Shape, expect_rows, make_density
-from treemend.mender.filling import Filled, FillOptions, allow_for_clean_rows, conditionals, fill
+from treemend.mender.filling import FillOptions, conditionals, fill
 from treemend.mender.spread import GRID, NORMAL_QUANTILE, Spread
 
 
@@ -82,45 +82,6 @@ def test_a_fill_is_the_middle_of_the_values_that_may_have_stood_there():
     assert filled.values[0, 0] == pytest.approx(np.median(draws), abs=0.003)
     half = np.diff(np.quantile(draws, [0.1, 0.9]))[0] / 2
     assert filled.spread[0, 0] == pytest.approx(half / NORMAL_QUANTILE, rel=0.1)
-
-
-@pytest.mark.parametrize("imputation", ["mean", "mode", "draw"])
-def test_a_row_that_may_be_clean_is_kept_in_as_many_draws_and_its_mean_and_spread_are_theirs(imputation):
-    rng = np.random.default_rng(0)
-    far, n_draws, share = np.full(3, 1e9), 40_000, np.array([0.3, 1.0])
-    columns = Columns(np.arange(3), *np.ones((4, 3)), -far, far, *np.zeros((3, 3)))
-    values, replaced = np.array([[4.0, 0.0, 1.0], [4.0, 5.0, 1.0]]), np.array([[True, True, False]] * 2)
-    replaced[0, 1] = False
-    filled = Filled(
-        np.where(replaced, 1.0, np.nan), np.where(replaced, 0.5, np.nan), rng.normal(1.0, 0.5, (n_draws, 2, 3))
-    )
-    before = filled.draws.copy()
-    allow_for_clean_rows(columns, values, replaced, share, filled, options=FillOptions(imputation=imputation))
-    kept = (filled.draws == values) & replaced
-    np.testing.assert_allclose(kept[:, :, 0].mean(axis=0), 1 - share, atol=0.01)
-    assert np.array_equal(filled.draws[~kept], before[~kept])
-    np.testing.assert_allclose(filled.spread[replaced], filled.draws.std(axis=0)[replaced], rtol=0.02)
-    if imputation == "mean":
-        np.testing.assert_allclose(filled.values[replaced], filled.draws.mean(axis=0)[replaced], atol=0.03)
-    else:
-        assert filled.values[0, 0] in (1.0, 4.0)
-        assert (filled.values[1, :2] == 1.0).all()
-    assert np.isnan(filled.values[~replaced]).all()
-
-
-def test_all_cells_of_a_row_are_kept_or_none_and_far_values_count_as_the_nearest_that_is_possible():
-    rng = np.random.default_rng(0)
-    columns = Columns(np.arange(4), *np.ones((4, 4)), np.zeros(4), np.full(4, 2.0), *np.zeros((3, 4)))
-    values, replaced = rng.uniform(0, 2, (50, 4)), rng.random((50, 4)) < 0.7
-    values[replaced] = 1e6
-    filled = Filled(np.where(replaced, 1.0, np.nan), np.zeros((50, 4)), np.ones((30, 50, 4)))
-    allow_for_clean_rows(columns, values, replaced, np.full(50, 0.5), filled, FillOptions())
-    np.testing.assert_allclose(filled.values[replaced], 1.5)
-    kept = (filled.draws == 1e6).sum(axis=2)
-    assert set(np.unique(kept / replaced.sum(axis=1).clip(1))) == {0.0, 1.0}
-    again = Filled(np.ones((50, 4)), np.zeros((50, 4)), np.ones((5, 50, 4)))
-    allow_for_clean_rows(columns, values, replaced, np.full(50, 0.5), again, FillOptions())
-    assert np.array_equal(again.draws, filled.draws[:5])
 
 
 def _fitted(n=400, d=7, seed=0):

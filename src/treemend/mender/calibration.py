@@ -50,9 +50,6 @@ BEYOND_MOVE = 1.5
 # A set is not believed if its log odds against "clean" are below this: the row is odd, but not in a few cells. With
 # more, weak noise in weakly correlated columns is left: `python -m experiments.robustness one_stretch moved`.
 LEAST_ODDS = -3.0
-# A declared row is clean with a probability that is this power of its p-value over the rate. With less, clean rows are
-# changed less; with more, weak corruption is repaired better: `python -m experiments.robustness one_stretch`.
-DOUBT = 1.4
 # Shares of missing cells at which reference rows are judged, too. Others in between would cost time and gain little
 # power; without .5, rows that lack half of their cells lose a tenth of theirs.
 MISSING_SHARES = (0.5, 0.75)
@@ -183,11 +180,6 @@ class Calibration:
     def unusual_threshold(self, rate: float) -> float:
         """Return the raw statistic above which a row that is left alone is called unusual."""
         return _conformal_threshold(self.raw, rate)
-
-
-def share_corrupted(p_values: Floats, rate: float) -> Floats:
-    """Return how likely rows that are declared at a rate are corrupted; clean ones have any p-value up to the rate."""
-    return np.asarray(1.0 - np.minimum(p_values / max(rate, np.finfo(float).tiny), 1.0) ** DOUBT)
 
 
 def _conformal(reference: Floats, statistic: Floats, *, own: bool = False) -> Floats:

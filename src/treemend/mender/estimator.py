@@ -12,7 +12,6 @@ from treemend import tables
 from treemend.arrays import Booleans, Floats
 from treemend.base import BaseMender
 from treemend.exceptions import InputError, ParameterError
-from treemend.mender.calibration import share_corrupted
 from treemend.mender.contaminated import fit_contaminated
 from treemend.mender.filling import FillOptions, Imputation
 from treemend.mender.layout import resolve_layout
@@ -56,8 +55,7 @@ class Mender(BaseMender):
         Whether some reference rows are corrupted themselves. Their corrupted cells are then found in rounds and not
         learnt from.
     imputation : {"mean", "mode", "draw"}, default="mean"
-        What fills a cell. "mean": its conditional mean, in the coordinates of the density; in a row that may well be
-        clean, since its p-value is close to the rate, mixed with the value that was given. "mode": the
+        What fills a cell. "mean": its conditional mean, in the coordinates of the density. "mode": the
         conditional mean of the likeliest component, a typical value where the mean would fall between two groups.
         "draw": a random value from the conditional distribution, which preserves variances.
     progress : bool or None, default=None
@@ -262,7 +260,6 @@ class Mender(BaseMender):
                 self._model,
                 table.values,
                 np.where(declared[:, None], judged.kinds, np.int8(-1)),
-                share_corrupted(judged.p_values, rate) if fdr is None else np.ones(len(declared)),
                 unusual,
                 options=FillOptions(self.imputation, n_draws, self._seed()),
                 leave_if_drifted=on_drift == "leave",

@@ -142,26 +142,6 @@ def calibrate_spread(
     return learn_spread(values, true, filled, deviation, gaps, order)
 
 
-def allow_for_clean_rows(
-    columns: Columns, values: Floats, replaced: Booleans, corrupted: Floats, filled: Filled, options: FillOptions
-) -> None:
-    """Let what was written to replaced cells (n, d) allow for their row being clean: with a probability it is kept.
-
-    Columns are in their own order, ``corrupted`` (n,) are the probabilities that it is not. A mean and a spread are
-    those of the two together, a value that no clean row has counting as the nearest that one may have; a draw leaves a
-    row as it is, or not; a mode is what fills.
-    """
-    n_draws = len(filled.draws)
-    for i in np.flatnonzero(replaced.any(axis=1)):
-        own, share = replaced[i], corrupted[i]
-        fill, away = filled.values[i, own], np.clip(values[i], columns.low, columns.high)[own] - filled.values[i, own]
-        spread = np.sqrt(share * (filled.spread[i, own] ** 2 + (1 - share) * away**2))
-        left = _generator(values[i], options.seed + 1).random(max(n_draws, 1)) >= share
-        chosen = {"mean": fill + (1 - share) * away, "mode": fill, "draw": values[i, own] if left[0] else fill}
-        filled.values[i, own], filled.spread[i, own] = chosen[options.imputation], spread
-        filled.draws[:, i, own] = np.where(left[:n_draws, None], values[i, own], filled.draws[:, i, own])
-
-
 def conditionals(parts: Sequence[tuple[AnyDensity, Floats]], n_draws: int = 0, seed: int = 0) -> list[Conditional]:
     """Return the law of the missing cells of rows, each part by its density; draws depend on the seed and the row."""
     given = []

@@ -20,7 +20,7 @@ from treemend.mender.columns import pick_places
 from treemend.mender.detection import Detection, most_prepared
 from treemend.mender.drift import DriftTest, learn_drift_reference
 from treemend.mender.evidence import SHIFTED
-from treemend.mender.filling import USUAL, Filled, FillOptions, allow_for_clean_rows, calibrate_spread, fill, take_back
+from treemend.mender.filling import USUAL, Filled, FillOptions, calibrate_spread, fill, take_back
 from treemend.mender.layout import Layout
 from treemend.mender.learning import CrossFit, calibrated, cross_fit_rows
 from treemend.mender.model import Detector, MenderModel
@@ -108,7 +108,6 @@ def mend_rows(
     model: MenderModel,
     values: Floats,
     kinds: Labels,
-    corrupted: Floats,
     unusual: Booleans,
     *,
     options: FillOptions = USUAL,
@@ -117,7 +116,6 @@ def mend_rows(
 ) -> tuple[Labels, Filled, tuple[str, ...]]:
     """Fill the corrupted cells, those with a kind of at least 0, and what is missing.
 
-    ``corrupted`` (n,) is how likely rows with such cells are corrupted; the less, the more of what was given is kept.
     Returns the kinds again, all -1 if the table has drifted away from the reference and is to be left as it is; what
     fills the gaps, NaN elsewhere; and signs of drift, which name the columns.
     """
@@ -139,7 +137,6 @@ def mend_rows(
         moved, believed = shifted[chunk], np.where(gaps[chunk] & ~shifted[chunk], np.nan, values[chunk])
         amounts = Detection([model.detector], believed, np.zeros(len(chunk), np.int64)).shift_amounts(moved)
         take_back(columns, values, shifted, chunk, amounts, filled, options)
-    allow_for_clean_rows(columns, values, kinds >= 0, corrupted, filled, options)
     return kinds, filled, notes
 
 
