@@ -6,7 +6,7 @@ the kept cells, q their quadratic form, c from `density_constants`; the density 
 
 Components start as clusters and are refined by EM, in which a missing cell counts as what the observed ones expect. A
 covariance is shrunk towards the pooled one, and that towards its diagonal, so that fewer rows than columns will do; how
-much, and how many components, `shape` chooses.
+much, and how many components, `learning.choose_shape` chooses.
 """
 
 import math

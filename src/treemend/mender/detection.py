@@ -115,7 +115,7 @@ class Detection:
             self.rows[own], self.noise[own] = one.clean.columns.to_rows(values)
             self.lattice[own] = one.clean.columns.lattice_odds(values)
         self.noise += self.lattice
-        self.slopes = self.noise.copy()
+        self.slopes = np.full(shape, np.nan)
         observed = ~np.isnan(self.rows)
         self.n_cells = observed.sum(axis=1)
         self.judged = self.n_cells > 1
@@ -292,7 +292,7 @@ class Detection:
                 given += [(*known, *own) for own in zip(*cells, strict=True)]
             members = np.concatenate([one.members for one in parts])
             # Each row holds the precisions of its cells.
-            at_once = max(1, 2 * MOST_PREPARED // max(one.scan.density.mix.precision.size for one in parts))
+            at_once = max(1, MOST_PREPARED // max(one.scan.density.mix.precision.size for one in parts))
             for begin in range(0, len(given), at_once):
                 own = members[begin : begin + at_once]
                 found[:, own] = common_shifts(given[begin : begin + at_once], least[own])
@@ -323,7 +323,7 @@ class Detection:
             if clean.wide is None or not len(own):
                 continue
             fine, odds, found.cells[own], left = clean.wide.find(self.given[some[own]], kinds[some[own]], self.n_jobs)
-            rest = clean.columns.to_rows(left)[0]
+            rest = clean.columns.to_rows(clean.wide.cells(left, fine))[0]
             level, form = expect_rows(clean.density, rest)
             likeliest = form[np.arange(len(form)), level.argmax(axis=1)]
             move, lattice = clean.wide.move_odds(self.given[some[own]])

@@ -68,7 +68,7 @@ _NOT_LEARNT = (
     Prices(0.0, 0.0, np.zeros(5)),
     Tails(np.zeros(5), np.ones(5)),
     Rarity(np.empty(0)),
-    Calibration(np.empty(0), np.empty(0), np.empty(0), np.empty((2, 0))),
+    Calibration(np.empty(0), np.empty(0), np.empty(0), np.empty((len(MISSING_SHARES), 0))),
 )
 
 

@@ -73,21 +73,25 @@ class WideRows:
     density: LowRankDensity
     residuals: Residuals
 
-    def cells(self, values: Floats) -> Floats:
-        """Return the values of blocks (n, blocks), missing columns as the others expect them; NaN where most are."""
+    def cells(self, values: Floats, kinds: Labels | None = None) -> Floats:
+        """Return the values of blocks (n, blocks), missing columns as the others expect them.
+
+        NaN where most columns are missing, or where most are of a kind (n, d) of corruption.
+        """
         filled, missing = values.copy(), np.isnan(values)
         some = np.flatnonzero(missing.any(axis=1) & ~missing.all(axis=1))
         rows = self.columns.to_rows(values[some])[0]
         expected = np.array([fill_row(self.density, row)[0] for row in rows]).reshape(rows.shape)
         filled[some] = np.where(missing[some], self.columns.to_values(expected), values[some])
-        mostly_missing = self.blocks.mean(missing.astype(np.float64)) > MOST_EXPECTED
-        return np.where(mostly_missing, np.nan, self.blocks.reduce(filled))
+        gone = [missing] if kinds is None else [missing, kinds > KEPT]
+        nothing = [self.blocks.mean(one.astype(np.float64)) > MOST_EXPECTED for one in gone]
+        return np.where(np.any(nothing, axis=0), np.nan, self.blocks.reduce(filled))
 
     def find(self, values: Floats, kinds: Labels, n_jobs: int | None) -> tuple[Labels, Floats, Floats, Floats]:
         """Find the overwritten columns of rows (n, d), from none and from those of blocks of a kind (n, blocks).
 
-        Returns the kinds of columns (n, d), the log odds of the sets (n,) and of each column (n, d), and the values of
-        blocks (n, blocks) with overwritten columns as the others expect them, NaN where these are most.
+        Returns the kinds of columns (n, d), the log odds of the sets (n,) and of each column (n, d), and the values
+        (n, d) with overwritten columns as the others expect them.
         """
         found, odds, cells = np.full(values.shape, KEPT, np.int8), np.zeros(len(values)), np.zeros(values.shape)
         rest, order = values.copy(), self.columns.order
@@ -109,8 +113,7 @@ class WideRows:
                 rest[i, own] = self.columns.to_values(best.expected)[own]
 
         for_chunks(task, len(values), 10 * self.density.factor.size, n_jobs)
-        mostly_out = self.blocks.mean((found > KEPT).astype(np.float64)) > MOST_EXPECTED
-        return found, odds, cells, np.where(mostly_out, np.nan, self.cells(rest))
+        return found, odds, cells, rest
 
     def weigh(self, values: Floats, n_jobs: int | None) -> Floats:
         """Return the log odds of the best set of columns from none (n,); negative where not even one cell gains."""
